@@ -58,7 +58,7 @@ pub use bytes::Bytes;
 pub use file::{FileProblem, read_text, reader};
 pub use identity::FileIdentity;
 pub use limit::{MemoryLimit, ParseMemoryLimitError};
-pub use origin::{Naming, Origin, Stated};
+pub use origin::{Naming, Origin, Setting, Stated};
 pub use other_file::OtherFile;
 pub use paths::PathProblem;
 

@@ -15,14 +15,55 @@ pub enum Origin {
         /// The line, from 1.
         line: Option<u32>,
     },
-    /// A command-line option, with its dashes.
-    Option(&'static str),
+    /// The caller, beside the capture's description.
+    Stated(Setting),
     /// The usual value for a processor, by the processor's name.
     Usual(String),
     /// A value that is assumed from related processors, by the processor's name.
     Assumed(String),
     /// The value was inferred from the bytes.
     Detected,
+}
+
+/// What a caller can state of a capture. Printed as the command's option, which all front ends' messages name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of what is stated")]
+pub enum Setting {
+    Container,
+    FrameStart,
+    ReadPointer,
+    SwappedWords,
+    DumpAddress,
+    Source,
+    MtbPosition,
+    MtbMaster,
+    MtbBase,
+    MtbHaltedAt,
+    MtbRegisters,
+    VectorTable,
+    Image,
+    Snapshot,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Container => "--container",
+            Self::FrameStart => "--container frame-start",
+            Self::ReadPointer => "--container read-pointer",
+            Self::SwappedWords => "--container swap-words",
+            Self::DumpAddress => "--container address",
+            Self::Source => "--source",
+            Self::MtbPosition => "--source mtb,position",
+            Self::MtbMaster => "--source mtb,master",
+            Self::MtbBase => "--source mtb,base",
+            Self::MtbHaltedAt => "--source mtb,pc",
+            Self::MtbRegisters => "--registers",
+            Self::VectorTable => "--vtor",
+            Self::Image => "--image",
+            Self::Snapshot => "--dump",
+        })
+    }
 }
 
 impl Origin {
@@ -50,7 +91,7 @@ impl fmt::Display for Origin {
         match self {
             Self::File { path, line: Some(line) } => write!(f, "{}:{line}", Plain(path.display())),
             Self::File { path, line: None } => Plain(path.display()).fmt(f),
-            Self::Option(option) => f.write_str(option),
+            Self::Stated(setting) => setting.fmt(f),
             Self::Usual(cpu) => write!(f, "usual for {}", Plain(cpu)),
             Self::Assumed(cpu) => write!(f, "assumed for {}", Plain(cpu)),
             Self::Detected => f.write_str("detected"),

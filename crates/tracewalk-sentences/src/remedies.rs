@@ -2,7 +2,7 @@
 
 use tracewalk_input::OtherFile;
 use tracewalk_input::capture::stream::Place;
-use tracewalk_session::OpenError;
+use tracewalk_session::{OpenError, Unstated};
 
 use super::files;
 
@@ -34,11 +34,11 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), OpenOCD, \
              J-Link, pyOCD or probe-rs print it"
         }
-        OpenError::NotForRecording { option, .. } => return Some(format!("leave out {option}")),
+        OpenError::NotForRecording { setting, .. } => return Some(format!("leave out {setting}")),
         OpenError::NotForMemory { .. } => "save only the trace buffer, byte for byte",
         OpenError::NotForMtb { .. } => "give the place of its oldest packet with --source mtb,position",
-        OpenError::NotFor { option, .. } | OpenError::NoMtb { option, .. } => {
-            return Some(format!("leave out {option}, or correct --container or --source"));
+        OpenError::NotFor { setting, .. } | OpenError::NoMtb { setting, .. } => {
+            return Some(format!("leave out {setting}, or correct --container or --source"));
         }
         OpenError::MtbWithOtherSource(_) => "correct --container or --source",
         OpenError::SourceTwice(_) => "state all settings in one --source [ID=]PROTOCOL,key=value…",
@@ -63,7 +63,11 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             )
         }
         OpenError::NoTraceId(protocol) => return Some(format!("state it with --source ID={protocol}")),
-        OpenError::NotStated { needed, .. } => return Some(format!("give {needed}, or leave out --strict")),
+        OpenError::NotStated { needed, .. } => {
+            let needed = needed.iter().map(unstated).collect::<Vec<_>>();
+            let between = if needed.contains(&EACH_SOURCE.to_owned()) { " and " } else { " " };
+            return Some(format!("give {}, or leave out --strict", needed.join(between)));
+        }
         OpenError::NoTraceIds(_) => "leave out --id, or give --container frames",
         OpenError::IdNotDecoded(id) => {
             return Some(format!("state its protocol with --source {id}=PROTOCOL,cpu=…"));
@@ -94,4 +98,29 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
         _ => return None,
     };
     Some(text.to_owned())
+}
+
+/// The option for each source of a capture of unknown sources.
+const EACH_SOURCE: &str = "--source [ID=]PROTOCOL,cpu=CPU for each source";
+
+/// The option that states what may not be inferred.
+fn unstated(needed: &Unstated) -> String {
+    let text = match needed {
+        Unstated::Port => "--wire port",
+        Unstated::Wire => "--wire WIRE,baud=BITS",
+        Unstated::Baud => "--wire baud=BITS",
+        Unstated::Inverted => "--wire invert",
+        Unstated::Channels => "--channel NAME=ROLE",
+        Unstated::Container => "--container CONTAINER",
+        Unstated::FrameStart => "--container frame-start=N",
+        Unstated::Sources => EACH_SOURCE,
+        Unstated::MtbRegisters => "--source mtb,position=VALUE,master=VALUE",
+        Unstated::TraceId(protocol) => return format!("--source ID={protocol}"),
+        Unstated::Source { id, protocol } => {
+            let id = id.map_or_else(String::new, |id| format!("{id}="));
+            let protocol = protocol.as_ref().map_or_else(|| "PROTOCOL".to_owned(), ToString::to_string);
+            return format!("--source {id}{protocol},cpu=CPU");
+        }
+    };
+    text.to_owned()
 }

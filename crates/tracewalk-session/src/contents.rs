@@ -8,7 +8,7 @@ use tracewalk_input::capture::wire::Wire;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
-use crate::error::OpenError;
+use crate::error::{OpenError, Unstated};
 use crate::frames::Frames;
 use crate::infer::{self, Packing, Search};
 use crate::keep::{Keep, of_file};
@@ -201,25 +201,23 @@ fn whole(buffer: &Buffer) -> Sample {
 pub(crate) fn check_wires(buffer: &Buffer) -> Result<(), OpenError> {
     let Some(reading) = &buffer.wires else { return Ok(()) };
     let needed = match (reading.said.wire, reading.wire) {
-        (None, Wire::Port) => "--wire port",
-        (None, Wire::Uart | Wire::Manchester) => "--wire WIRE,baud=BITS",
-        (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => "--wire baud=BITS",
-        (Some(_), _) if reading.inverted && reading.said.inverted.is_none() => "--wire invert",
-        (Some(_), _) if reading.found_channels().next().is_some() => "--channel NAME=ROLE",
+        (None, Wire::Port) => Unstated::Port,
+        (None, Wire::Uart | Wire::Manchester) => Unstated::Wire,
+        (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => Unstated::Baud,
+        (Some(_), _) if reading.inverted && reading.said.inverted.is_none() => Unstated::Inverted,
+        (Some(_), _) if reading.found_channels().next().is_some() => Unstated::Channels,
         (Some(_), _) => return Ok(()),
     };
-    Err(refuse(buffer, needed))
+    Err(refuse(buffer, vec![needed]))
 }
 
 /// Refuses a buffer if its packing is not stated.
 fn check_container(buffer: &Buffer) -> Result<(), OpenError> {
     let needed = match buffer.container.as_ref().map(|stated| stated.value) {
-        None if buffer.sources.is_empty() => {
-            "--container CONTAINER and --source [ID=]PROTOCOL,cpu=CPU for each source"
-        }
-        None => "--container CONTAINER",
+        None if buffer.sources.is_empty() => vec![Unstated::Container, Unstated::Sources],
+        None => vec![Unstated::Container],
         Some(Container::TracePort) if buffer.frame_start.is_none() && !has_full_sync(&buffer.bytes) => {
-            "--container frame-start=N"
+            vec![Unstated::FrameStart]
         }
         Some(_) => return Ok(()),
     };
@@ -240,31 +238,29 @@ fn stated_sources(
     match &contents.frames {
         Some(frames) => {
             let ids = frames.sources.keys().filter(|id| wanted.is_empty() || wanted.contains(id));
-            needed
-                .extend(ids.filter(|id| !described(id)).map(|id| format!("--source {id}=PROTOCOL,cpu=CPU")));
+            needed.extend(
+                ids.filter(|id| !described(id)).map(|&id| Unstated::Source { id: Some(id), protocol: None }),
+            );
         }
-        None if buffer.sources.is_empty() => needed.push("--source PROTOCOL,cpu=CPU".to_owned()),
+        None if buffer.sources.is_empty() => needed.push(Unstated::Source { id: None, protocol: None }),
         None => {}
     }
     if !needed.is_empty() {
-        return Err(refuse(buffer, &needed.join(" ")));
+        return Err(refuse(buffer, needed));
     }
     Ok(buffer.sources.iter().cloned().map(Identified::as_stated).collect())
 }
 
-/// The option that states the missing settings of a source.
-fn missing(source: &SourceDescription, contents: &Contents) -> Option<String> {
+/// The missing settings of a source.
+fn missing(source: &SourceDescription, contents: &Contents) -> Option<Unstated> {
     let id = source_id(source);
     let protocol = &source.protocol;
     match protocol {
         _ if matches!(config(source), Err(NoConfig::Registers(_))) => {
-            let id = id.map_or_else(String::new, |id| format!("{id}="));
-            Some(format!("--source {id}{protocol},cpu=CPU"))
+            Some(Unstated::Source { id, protocol: Some(protocol.clone()) })
         }
-        Protocol::Mtb if source.registers.get("MTB_POSITION").is_none() => {
-            Some("--source mtb,position=VALUE,master=VALUE".to_owned())
-        }
-        _ if id.is_none() && contents.frames.is_some() => Some(format!("--source ID={protocol}")),
+        Protocol::Mtb if source.registers.get("MTB_POSITION").is_none() => Some(Unstated::MtbRegisters),
+        _ if id.is_none() && contents.frames.is_some() => Some(Unstated::TraceId(protocol.clone())),
         _ => None,
     }
 }
@@ -277,6 +273,6 @@ fn has_full_sync(bytes: &[u8]) -> bool {
     bytes.windows(FSYNC.len()).any(|bytes| bytes == FSYNC)
 }
 
-fn refuse(buffer: &Buffer, needed: &str) -> OpenError {
-    OpenError::NotStated { file: buffer.file.clone(), needed: needed.to_owned() }
+fn refuse(buffer: &Buffer, needed: Vec<Unstated>) -> OpenError {
+    OpenError::NotStated { file: buffer.file.clone(), needed }
 }

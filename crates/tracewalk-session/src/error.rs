@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::Registers;
-use tracewalk_input::OtherFile;
 use tracewalk_input::capture::dump::Form;
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::{CaptureError, Container, Protocol};
 use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
+use tracewalk_input::{OtherFile, Setting};
 
 use crate::compare::CompareError;
 use crate::window::WindowError;
@@ -20,7 +20,7 @@ use crate::window::WindowError;
 /// Why a capture cannot be opened. The text states the problem; `tracewalk-sentences` adds what to try.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each variant says what its fields are")]
+#[expect(missing_docs, reason = "each variant says what its fields are")]
 pub enum OpenError {
     /// The capture cannot be read.
     Capture(CaptureError),
@@ -41,15 +41,15 @@ pub enum OpenError {
     /// The file is of another format than trace, by its name.
     NoTrace { file: PathBuf, format: &'static str },
     /// A statement is for a buffer's memory, and the file is a recording.
-    NotForRecording { option: &'static str, file: PathBuf },
+    NotForRecording { setting: Setting, file: PathBuf },
     /// A statement is for a file of trace bytes, and the file describes memory.
-    NotForMemory { option: &'static str, file: PathBuf, form: Form },
+    NotForMemory { setting: Setting, file: PathBuf, form: Form },
     /// A statement is for frames and raw bytes, and the capture is of an MTB.
-    NotForMtb { option: &'static str },
+    NotForMtb { setting: Setting },
     /// A statement is for captures of `of`, and the capture is of `found`.
-    NotFor { option: &'static str, of: &'static str, found: String },
+    NotFor { setting: Setting, of: &'static str, found: String },
     /// A statement is for an MTB, and the container or the sources are stated otherwise.
-    NoMtb { option: &'static str, stated: String },
+    NoMtb { setting: Setting, stated: String },
     /// The container is stated to be an MTB's, and a source to be of another protocol.
     MtbWithOtherSource(Protocol),
     /// A source was stated twice.
@@ -79,7 +79,7 @@ pub enum OpenError {
     /// Frames hold several sources, and one has no trace ID.
     NoTraceId(Protocol),
     /// Not everything is stated, and nothing may be inferred.
-    NotStated { file: PathBuf, needed: String },
+    NotStated { file: PathBuf, needed: Vec<Unstated> },
     /// A trace ID was requested, but the capture has no trace IDs.
     NoTraceIds(TraceId),
     /// The protocol of the requested trace ID is not decoded.
@@ -101,6 +101,30 @@ pub enum OpenError {
         /// The value of every byte, if all bytes have the same.
         blank: Option<u8>,
     },
+}
+
+/// What has to be stated if nothing may be inferred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of what is stated")]
+pub enum Unstated {
+    /// That the wires are those of a trace port.
+    Port,
+    Wire,
+    Baud,
+    Inverted,
+    Channels,
+    Container,
+    FrameStart,
+    /// Each of the sources.
+    Sources,
+    /// A source with its trace ID, protocol and processor, as far as they are not known.
+    Source {
+        id: Option<TraceId>,
+        protocol: Option<Protocol>,
+    },
+    /// The trace ID of a source.
+    TraceId(Protocol),
+    MtbRegisters,
 }
 
 /// Why work on a capture ends without its result.
@@ -207,19 +231,19 @@ impl fmt::Display for OpenError {
             Self::NoTrace { file, format } => {
                 write!(f, "{}: is {format}, expected trace bytes", file.display())
             }
-            Self::NotForRecording { option, file } => {
-                write!(f, "{option} is for a dump of a buffer, but {} is a recording", file.display())
+            Self::NotForRecording { setting, file } => {
+                write!(f, "{setting} is for a dump of a buffer, but {} is a recording", file.display())
             }
-            Self::NotForMemory { option, file, form } => {
-                write!(f, "{option} is for a file of trace bytes, but {} is {form}", file.display())
+            Self::NotForMemory { setting, file, form } => {
+                write!(f, "{setting} is for a file of trace bytes, but {} is {form}", file.display())
             }
-            Self::NotForMtb { option } => {
-                write!(f, "{option} is for frames and raw bytes, but the capture is of an MTB")
+            Self::NotForMtb { setting } => {
+                write!(f, "{setting} is for frames and raw bytes, but the capture is of an MTB")
             }
-            Self::NotFor { option, of, found } => {
-                write!(f, "{option} is for {of}, but the capture is of {found}")
+            Self::NotFor { setting, of, found } => {
+                write!(f, "{setting} is for {of}, but the capture is of {found}")
             }
-            Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, but {stated}"),
+            Self::NoMtb { setting, stated } => write!(f, "{setting} is for an MTB, but {stated}"),
             Self::MtbWithOtherSource(protocol) => {
                 write!(f, "the container holds an MTB's packets, but a source is stated to be {protocol}")
             }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tracewalk::ids::Address;
 use tracewalk::program::{Program, Scope};
-use tracewalk_input::Origin;
 use tracewalk_input::capture::{Capture, SourceDescription};
 use tracewalk_input::image::{Image, ImageLoader, Memory};
+use tracewalk_input::{Origin, Setting};
 
 use crate::error::OpenError;
 use crate::infer::{self, Traced, Unit};
@@ -120,7 +120,7 @@ pub(crate) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result
         match loader.load(request) {
             // Cores may have different memories at the same address; each core's own program then has the right one.
             Ok(image) => drop(memory.add_in(image, request.scope)),
-            Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
+            Err(error) if request.origin == Origin::Stated(Setting::Image) => return Err(error.into()),
             // The image may belong to a core that was not traced.
             Err(_) => {}
         }

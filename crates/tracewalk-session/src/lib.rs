@@ -70,7 +70,7 @@ pub use arrival::{Arrival, Begin};
 pub use beside::Itms;
 pub use compare::{CompareError, Compared, Comparison};
 pub use covered::Covered;
-pub use error::{OpenError, RunError};
+pub use error::{OpenError, RunError, Unstated};
 pub use frames::{Frames, Odd, repack};
 pub use gathering::{GatherError, Gathering, OfCapture};
 pub use infer::mtb_order;

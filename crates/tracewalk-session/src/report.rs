@@ -5,7 +5,7 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire;
 use tracewalk_input::capture::{Arrangement, Buffer, Capture, Holds, Protocol, SourceDescription};
-use tracewalk_input::{Origin, OtherFile};
+use tracewalk_input::{Origin, OtherFile, Setting};
 
 use crate::contents::recognise;
 use crate::error::OpenError;
@@ -206,7 +206,8 @@ pub(crate) fn other_sources(
     let has_flow = sources.iter().any(|source| is_there(source) && source.protocol.has_flow());
     // A recording names the units of all CPUs, and a program runs on some of them.
     let is_recording = buffer.parts.is_some();
-    for source in sources.iter().filter(|source| !is_recording || source.origin == Origin::Option("--source"))
+    for source in
+        sources.iter().filter(|source| !is_recording || source.origin == Origin::Stated(Setting::Source))
     {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
         // A description names every trace unit of a chip, and most runs use some of them.

@@ -7,7 +7,7 @@ use tracewalk_input::capture::{
     Arrangement, Buffer, Capture, Container, Protocol, Registers, SourceDescription,
 };
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::{Origin, Stated};
+use tracewalk_input::{Origin, Setting, Stated};
 
 use crate::error::OpenError;
 use crate::model::Source;
@@ -15,11 +15,11 @@ use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 use crate::request::Statements;
 
-/// Overrides the capture's description by the options.
+/// Overrides the capture's description by the caller's statements.
 pub(crate) fn override_by(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
     if let Some(container) = stated.container {
         for buffer in &mut capture.buffers {
-            buffer.container = Some(Stated::new(container, Origin::Option("--container")));
+            buffer.container = Some(Stated::new(container, Origin::Stated(Setting::Container)));
         }
     }
     set_frame_start(capture, stated)?;
@@ -40,15 +40,14 @@ pub(crate) fn override_by(capture: &mut Capture, stated: &Statements) -> Result<
 
 /// Sets the start of the frames of trace ports; this also states that the container is a trace port.
 fn set_frame_start(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
-    const OPTION: &str = "--container frame-start";
     let Some(start) = stated.frame_start else { return Ok(()) };
     let mut other = None;
     let mut any = false;
     for buffer in &mut capture.buffers {
-        let port = || Stated::new(Container::TracePort, Origin::Option(OPTION));
+        let port = || Stated::new(Container::TracePort, Origin::Stated(Setting::FrameStart));
         let container = buffer.container.get_or_insert_with(port);
         if container.value == Container::TracePort {
-            buffer.frame_start = Some(Stated::new(start, Origin::Option(OPTION)));
+            buffer.frame_start = Some(Stated::new(start, Origin::Stated(Setting::FrameStart)));
             any = true;
         } else {
             other.get_or_insert(format!("{} ({})", container.value, container.origin));
@@ -60,7 +59,7 @@ fn set_frame_start(capture: &mut Capture, stated: &Statements) -> Result<(), Ope
     }
 }
 
-/// Puts the bytes in the order of the trace, by the options.
+/// Puts the bytes in the order of the trace, by the caller's statements.
 fn arrange(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
     if stated.read_pointer.is_none() && !stated.swap_words {
         return Ok(());
@@ -73,11 +72,10 @@ fn arrange(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> 
         }
         let pointer = stated.read_pointer.map(u64::from);
         let arrangement = Arrangement {
-            read_pointer: pointer
-                .map(|pointer| Stated::new(pointer, Origin::Option("--container read-pointer"))),
+            read_pointer: pointer.map(|pointer| Stated::new(pointer, Origin::Stated(Setting::ReadPointer))),
             swapped_words: stated
                 .swap_words
-                .then(|| Stated::new(true, Origin::Option("--container swap-words"))),
+                .then(|| Stated::new(true, Origin::Stated(Setting::SwappedWords))),
         };
         let arranged = buffer.arrange(arrangement);
         arranged.map_err(|problem| OpenError::Arrangement {
@@ -93,14 +91,14 @@ fn add_mtb_registers(capture: &mut Capture, stated: &Statements) -> Result<(), O
         Some(file) => MemoryDump::registers_of(file)?,
         None => Registers::new(),
     };
-    let options = [
-        ("MTB_POSITION", "--source mtb,position", stated.mtb.position),
-        ("MTB_MASTER", "--source mtb,master", stated.mtb.master),
-        ("MTB_BASE", "--source mtb,base", stated.mtb.base),
+    let settings = [
+        ("MTB_POSITION", Setting::MtbPosition, stated.mtb.position),
+        ("MTB_MASTER", Setting::MtbMaster, stated.mtb.master),
+        ("MTB_BASE", Setting::MtbBase, stated.mtb.base),
     ];
-    for (name, option, value) in options {
+    for (name, setting, value) in settings {
         if let Some(value) = value {
-            registers.set(name, value, Origin::Option(option));
+            registers.set(name, value, Origin::Stated(setting));
         }
     }
     let Some((_, first)) = registers.iter().next() else { return Ok(()) };
@@ -116,20 +114,20 @@ fn add_mtb_registers(capture: &mut Capture, stated: &Statements) -> Result<(), O
     check_registers(stated, buffer)
 }
 
-/// Refuses options that contradict other statements about the capture.
+/// Refuses statements that contradict other statements about the capture.
 pub(crate) fn check_said(
     stated: &Statements,
     capture: &Capture,
     memory: &[Option<MemoryDump>],
 ) -> Result<(), OpenError> {
-    if let Some(option) = arranges(stated) {
+    if let Some(setting) = arranges(stated) {
         for (buffer, memory) in capture.buffers.iter().zip(memory) {
             let file = || buffer.file.clone();
             if buffer.wires.is_some() {
-                return Err(OpenError::NotForRecording { option, file: file() });
+                return Err(OpenError::NotForRecording { setting, file: file() });
             }
             if let Some(memory) = memory {
-                return Err(OpenError::NotForMemory { option, file: file(), form: memory.form.clone() });
+                return Err(OpenError::NotForMemory { setting, file: file(), form: memory.form.clone() });
             }
         }
     }
@@ -156,21 +154,21 @@ pub(crate) fn check_found(
     let all_mtb = sources.iter().all(is_mtb);
     // A source of unknown profile may be of M profile.
     let any_m = sources.iter().any(|source| source.profile().is_none_or(|profile| profile == Profile::M));
-    let wrong = |option, of| {
+    let wrong = |setting, of| {
         let found = sources.iter().map(what).collect::<Vec<_>>().join(", ");
-        Err(OpenError::NotFor { option, of, found })
+        Err(OpenError::NotFor { setting, of, found })
     };
-    if let Some(option) = arranges(stated).filter(|_| all_mtb) {
-        return Err(OpenError::NotForMtb { option });
+    if let Some(setting) = arranges(stated).filter(|_| all_mtb) {
+        return Err(OpenError::NotForMtb { setting });
     }
     if stated.mtb.halted_at.is_some() && !any_mtb {
-        return wrong("--source mtb,pc", "an MTB");
+        return wrong(Setting::MtbHaltedAt, "an MTB");
     }
     if stated.dump_address.is_some() && !any_mtb {
-        return wrong("--container address", "memory that holds an MTB's buffer");
+        return wrong(Setting::DumpAddress, "memory that holds an MTB's buffer");
     }
     if stated.vector_table.is_some() && !any_m {
-        return wrong("--vtor", "processors of M profile");
+        return wrong(Setting::VectorTable, "processors of M profile");
     }
     if let Some(file) = stated.svd.as_ref().filter(|_| !any_m) {
         observer.say(NoticeKind::InterruptsUnused { file: file.clone() });
@@ -180,13 +178,13 @@ pub(crate) fn check_found(
 
 /// Refuses an MTB's registers if the trace is not an MTB's.
 fn check_registers(stated: &Statements, buffer: &Buffer) -> Result<(), OpenError> {
-    let options = [
-        ("--source mtb,position", stated.mtb.position.is_some()),
-        ("--source mtb,master", stated.mtb.master.is_some()),
-        ("--source mtb,base", stated.mtb.base.is_some()),
-        ("--registers", stated.mtb.registers.is_some()),
+    let settings = [
+        (Setting::MtbPosition, stated.mtb.position.is_some()),
+        (Setting::MtbMaster, stated.mtb.master.is_some()),
+        (Setting::MtbBase, stated.mtb.base.is_some()),
+        (Setting::MtbRegisters, stated.mtb.registers.is_some()),
     ];
-    let Some((option, _)) = options.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+    let Some((setting, _)) = settings.into_iter().find(|(_, given)| *given) else { return Ok(()) };
     let container = buffer.container.as_ref().filter(|container| container.value != Container::Mtb);
     let is_mtb = |source: &SourceDescription| source.protocol == Protocol::Mtb;
     let says = match container {
@@ -197,13 +195,13 @@ fn check_registers(stated: &Statements, buffer: &Buffer) -> Result<(), OpenError
             format!("the source is {}", sources.collect::<Vec<_>>().join(", "))
         }
     };
-    Err(OpenError::NoMtb { option, stated: says })
+    Err(OpenError::NoMtb { setting, stated: says })
 }
 
-/// The option that states the order of bytes in the file.
-fn arranges(stated: &Statements) -> Option<&'static str> {
-    let pointer = stated.read_pointer.map(|_| "--container read-pointer");
-    pointer.or_else(|| stated.swap_words.then_some("--container swap-words"))
+/// The setting that states the order of bytes in the file.
+fn arranges(stated: &Statements) -> Option<Setting> {
+    let pointer = stated.read_pointer.map(|_| Setting::ReadPointer);
+    pointer.or_else(|| stated.swap_words.then_some(Setting::SwappedWords))
 }
 
 /// A source as a sentence names it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tracewalk_input::capture::{DescribeError, Written};
-use tracewalk_input::{Origin, Stated};
+use tracewalk_input::{Origin, Setting, Stated};
 
 use super::snapshot;
 use crate::args::{CaptureArgs, Describe, DescribeFormat};
@@ -52,7 +52,7 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     if let Some(dump) = &args.dump {
         // Refuses a file that `crash` could not read.
         session.snapshot(Some(dump))?;
-        described.dump = Some(Stated::new(dump.clone(), Origin::Option("--dump")));
+        described.dump = Some(Stated::new(dump.clone(), Origin::Stated(Setting::Snapshot)));
     }
     let Written { text, roots } = described.to_toml(directory).map_err(|error| {
         let hint = match error {

@@ -16,7 +16,7 @@ use crate::excerpt::excerpt;
 use crate::meant;
 use crate::nearest::nearest;
 use crate::number;
-use crate::origin::{Origin, Stated};
+use crate::origin::{Origin, Setting, Stated};
 
 /// The protocol of a source's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -219,7 +219,7 @@ impl FromStr for SourceDescription {
 }
 
 fn parse(argument: &str) -> Result<SourceDescription, CaptureErrorKind> {
-    let origin = || Origin::Option("--source");
+    let origin = || Origin::Stated(Setting::Source);
     let mut parts = argument.split(',').map(str::trim);
     let first = parts.next().unwrap_or("");
     let (id, protocol) = match first.split_once('=') {
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(source.profile(), Some(Profile::A));
         assert_eq!(
             source.registers.stated("etmcr").map(|stated| &stated.origin),
-            Some(&Origin::Option("--source"))
+            Some(&Origin::Stated(Setting::Source))
         );
         assert_eq!(
             source.registers.stated("ETMIDR"),

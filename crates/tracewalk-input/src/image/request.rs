@@ -10,7 +10,7 @@ use tracewalk::program::Scope;
 
 use crate::excerpt::excerpt;
 use crate::number;
-use crate::origin::{Naming, Origin};
+use crate::origin::{Naming, Origin, Setting};
 
 /// An image to load, and its cores and contexts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl FromStr for ImageRequest {
         if file.is_empty() {
             return Err(ParseImageError::NoFile);
         }
-        Ok(Self { scope, ..Self::new(file, kind, Origin::Option("--image")) })
+        Ok(Self { scope, ..Self::new(file, kind, Origin::Stated(Setting::Image)) })
     }
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::cpu::Profile;
 use crate::file::FileProblem;
 use crate::fixtures::{ALLOC, ARM_ATTRIBUTES, EXECUTE, Elf, TemporaryDirectory, WRITE, corpus};
-use crate::origin::Origin;
+use crate::origin::{Origin, Setting};
 use crate::symbols::{SymbolTable, VectorTable};
 
 fn read(bytes: &[u8]) -> Result<Image, ImageError> {
@@ -124,7 +124,7 @@ fn wrong_files_are_refused() {
 fn files_that_are_not_there_are_reported() {
     let directory = TemporaryDirectory::new();
     let load = |path: &Path| {
-        let request = ImageRequest::new(path, ImageKind::Addressed, Origin::Option("--image"));
+        let request = ImageRequest::new(path, ImageKind::Addressed, Origin::Stated(Setting::Image));
         ImageLoader::new().load(&request).expect_err("there is no image").kind
     };
     assert_eq!(load(&directory.path().join("missing.elf")), ImageErrorKind::File(FileProblem::Missing));
@@ -202,7 +202,7 @@ fn images_that_disagree_are_named_with_the_address() {
         ImageRequest::new(
             directory.write(name, bytes),
             ImageKind::raw(Address::from(address)),
-            Origin::Option("--image"),
+            Origin::Stated(Setting::Image),
         )
     };
     let first = request("first", 0x100, b"abcdef");
@@ -226,7 +226,7 @@ fn cores_with_the_same_images_share_their_bytes() {
     let directory = TemporaryDirectory::new();
     let [first, second] = [("first", 0x100), ("second", 0x200)].map(|(name, address)| {
         let file = directory.write(name, name.as_bytes());
-        ImageRequest::new(file, ImageKind::raw(Address::new(address)), Origin::Option("--image"))
+        ImageRequest::new(file, ImageKind::raw(Address::new(address)), Origin::Stated(Setting::Image))
     });
     let mut loader = ImageLoader::new();
     let mut place = |requests: &[&ImageRequest]| {
@@ -260,7 +260,7 @@ fn sections_of_one_file_that_disagree_are_named() {
 fn a_file_is_read_once() {
     let directory = TemporaryDirectory::new();
     let file = directory.write("app.elf", &program().build());
-    let request = ImageRequest::new(&file, ImageKind::Addressed, Origin::Option("--image"));
+    let request = ImageRequest::new(&file, ImageKind::Addressed, Origin::Stated(Setting::Image));
     let mut loader = ImageLoader::new();
     let first = loader.load(&request).unwrap();
     std::fs::remove_file(&file).unwrap();
