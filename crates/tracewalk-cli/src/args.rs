@@ -38,7 +38,6 @@ use crate::failure::Failure;
 use crate::task::Task;
 use window::{AroundArgs, WindowArgs};
 
-pub(crate) use built_in::{Pattern, pattern_text};
 #[cfg(any(feature = "gdb", feature = "view"))]
 pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewalk_input::image::ImageError;
-use tracewalk_session::{OpenError, RunError};
+use tracewalk_session::{OpenError, PlacesError, RunError};
 
-use tracewalk_sentences::{of_open, of_run};
+use tracewalk_sentences::{of_open, of_places, of_run};
 
 /// A failure: one sentence, ending in a remedy.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     Open(OpenError),
     /// Work on the capture ended.
     Run(RunError),
+    /// Places cannot be added up.
+    Places(PlacesError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
     /// The compared captures differ.
@@ -38,12 +40,13 @@ impl Failure {
     }
 
     /// A short name of the failure, which is stable across versions (docs/formats.md).
-    pub(crate) const fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::ClosedPipe => "closed_pipe",
             Self::Output(_) | Self::Write { .. } => "output",
             Self::Open(error) => error.name(),
             Self::Run(error) => error.name(),
+            Self::Places(error) => error.name(),
             Self::Different => "different",
             Self::NoFault => "no_fault",
             Self::Unmet(_) => "unmet",
@@ -72,6 +75,7 @@ impl fmt::Display for Failure {
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
             Self::Open(error) => f.write_str(&of_open(error)),
             Self::Run(error) => f.write_str(&of_run(error)),
+            Self::Places(error) => f.write_str(&of_places(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
             Self::NoFault => f.write_str("no fault ended the program"),
@@ -84,6 +88,12 @@ impl fmt::Display for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         Self::Open(error)
+    }
+}
+
+impl From<PlacesError> for Failure {
+    fn from(error: PlacesError) -> Self {
+        Self::Places(error)
     }
 }
 

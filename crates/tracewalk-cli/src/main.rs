@@ -158,14 +158,16 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
 
 /// `--provenance`.
 fn write_provenance(cli: &Cli, file: &Path, messages: &Messages) -> Result<(), Failure> {
-    messages.record(|record| {
-        let task = cli.task();
-        for path in task.saved() {
-            record.input("saved", path);
-        }
-        let (results, (command, words)) = (task.results(), args::effective(std::env::args_os()));
-        output::write_to(Some(file), |out| {
-            record.write((&command, &words), messages.complete(), &results, out)
+    messages
+        .record(|record| {
+            let task = cli.task();
+            for path in task.saved() {
+                record.input("saved", path);
+            }
+            let (results, (command, words)) = (task.results(), args::effective(std::env::args_os()));
+            output::write_to(Some(file), |out| {
+                record.write((&command, &words), messages.complete(), &results, out)
+            })
         })
-    })
+        .unwrap_or(Ok(()))
 }

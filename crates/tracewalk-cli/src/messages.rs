@@ -46,11 +46,9 @@ impl Messages {
     }
 
     /// Adds to the record for `--provenance`, if requested.
-    pub(crate) fn record(&self, add: impl FnOnce(&mut Record) -> Result<(), Failure>) -> Result<(), Failure> {
-        match &self.record {
-            Some(record) => add(&mut record.lock().unwrap_or_else(PoisonError::into_inner)),
-            None => Ok(()),
-        }
+    pub(crate) fn record<T>(&self, add: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        let record = self.record.as_ref()?;
+        Some(add(&mut record.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Whether `--provenance` was requested.
@@ -79,7 +77,14 @@ impl Messages {
         write(self.format, Label::Error, failure.kind(), None, failure);
     }
 
-    fn say(&self, severity: Severity, kind: &str, at: Option<CaptureOffset>, text: &dyn fmt::Display) {
+    /// Prints a message.
+    pub(crate) fn say(
+        &self,
+        severity: Severity,
+        kind: &str,
+        at: Option<CaptureOffset>,
+        text: &dyn fmt::Display,
+    ) {
         let label = match severity {
             Severity::Note if self.quiet => return,
             Severity::Note => Label::Note,

@@ -93,8 +93,7 @@ fn open(
     messages.replaced.spare(|directories| session.source_files(directories))?;
     messages.record(|record| {
         record.capture(&session);
-        Ok(())
-    })?;
+    });
     Ok(session)
 }
 

@@ -30,6 +30,7 @@ mod following;
 mod names;
 mod opening;
 mod parts;
+mod places;
 mod remedies;
 mod unmet;
 
@@ -38,6 +39,7 @@ use tracewalk_session::{GatherError, Notice, OpenError, RunError};
 
 pub use captures::row;
 pub use names::{as_option, itm_name, quoted, source_name};
+pub use places::{of_places, of_places_notice};
 use remedies::remedy;
 pub use unmet::of_unmet;
 

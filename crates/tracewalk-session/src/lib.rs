@@ -21,7 +21,8 @@
 //! | run an analysis of your own or of `tracewalk-analysis` | [`Session::run`] |
 //! | take each element, with functions and lines | [`Session::run_observed`] with a `FlowSink` of `tracewalk-analysis`: `examples/blocks.rs` |
 //! | follow a capture that is still arriving | [`Session::open_arriving`] |
-//! | add up the answers of many captures | [`Gathering`] |
+//! | ask many captures | [`Gathering`] |
+//! | add up the answers of captures, saved files, directories and lists | [`Gather`] |
 //! | step through a recording, or seek | [`Session::index`] |
 #![forbid(unsafe_code)]
 
@@ -39,6 +40,7 @@ mod ending;
 mod error;
 mod follow;
 mod frames;
+mod gather;
 mod gathering;
 mod images;
 mod infer;
@@ -54,6 +56,7 @@ mod notice;
 mod observer;
 mod open;
 mod outcome;
+mod pattern;
 mod program;
 mod report;
 mod request;
@@ -72,6 +75,9 @@ pub use compare::{CompareError, Compared, Comparison};
 pub use covered::Covered;
 pub use error::{OpenError, RunError, Unstated};
 pub use frames::{Frames, Odd, repack};
+pub use gather::{
+    Gather, GatherFront, Gathered, Places, PlacesError, PlacesNotice, read_saved, saved_kind_of,
+};
 pub use gathering::{GatherError, Gathering, OfCapture};
 pub use infer::mtb_order;
 pub use infer::{Answer, Certainty, Change, Correction, Finding};
@@ -86,6 +92,7 @@ pub use observer::{Late, Notices, Observer};
 pub use open::interrupts;
 pub use outcome::{Follow, Followed, Losses, Outcome, Trust};
 pub use outcome::{Lost, LostPlace, LostPlaces, Why};
+pub use pattern::Pattern;
 pub use program::FollowedProgram;
 pub use request::At;
 pub use request::{MtbStatements, Policy, Request, Statements};

@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tracewalk_report::export::LACKING;
 use tracewalk_report::formats::{self, Format};
+use tracewalk_session::Pattern;
 
 /// Reads the name of a format of a registry, and refuses one that is not built in before anything is decoded.
 pub(super) fn listed<Make: Copy + Send + Sync + 'static>(
@@ -32,60 +33,28 @@ fn needs_full() -> String {
     "not in this build: build it with `--features full`".to_owned()
 }
 
+/// A pattern for paths: a star stays in its folder, and the pattern may begin at any folder.
+pub(super) fn path(text: &str) -> Result<Pattern, String> {
+    let anywhere = if text.starts_with('/') || text.starts_with("**") { "" } else { "**/" };
+    pattern(text, &format!("{anywhere}{text}"), true)
+}
+
+/// A pattern for names of functions, where a slash is like any other character.
+pub(super) fn name(text: &str) -> Result<Pattern, String> {
+    pattern(text, text, false)
+}
+
 #[cfg(feature = "full")]
-mod pattern {
-    use globset::{GlobBuilder, GlobMatcher};
-
-    /// A pattern for names.
-    pub(crate) type Pattern = GlobMatcher;
-
-    /// The pattern, as it was given.
-    pub(crate) fn text(pattern: &Pattern) -> &str {
-        let text = pattern.glob().glob();
-        text.strip_prefix("**/").unwrap_or(text)
-    }
-
-    /// A pattern for paths: a star stays in its folder, and the pattern may begin at any folder.
-    pub(crate) fn path(text: &str) -> Result<Pattern, String> {
-        let anywhere = if text.starts_with('/') || text.starts_with("**") { "" } else { "**/" };
-        let glob = GlobBuilder::new(&format!("{anywhere}{text}")).literal_separator(true).build();
-        glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
-    }
-
-    /// A pattern for names of functions, where a slash is like any other character.
-    pub(crate) fn name(text: &str) -> Result<Pattern, String> {
-        let glob = GlobBuilder::new(text).build();
-        glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
-    }
+fn pattern(text: &str, glob: &str, is_path: bool) -> Result<Pattern, String> {
+    let glob = globset::GlobBuilder::new(glob).literal_separator(is_path).build();
+    let matcher = glob.map_err(|error| error.kind().to_string())?.compile_matcher();
+    Ok(Pattern::new(text, move |name| matcher.is_match(name)))
 }
 
 #[cfg(not(feature = "full"))]
-mod pattern {
-    /// No pattern: this build lacks them.
-    #[derive(Clone, Debug)]
-    pub(crate) enum Pattern {}
-
-    impl Pattern {
-        pub(crate) fn is_match(&self, _: &str) -> bool {
-            match *self {}
-        }
-    }
-
-    pub(crate) fn text(pattern: &Pattern) -> &str {
-        match *pattern {}
-    }
-
-    pub(crate) fn path(_: &str) -> Result<Pattern, String> {
-        Err(super::needs_full())
-    }
-
-    pub(crate) fn name(_: &str) -> Result<Pattern, String> {
-        Err(super::needs_full())
-    }
+fn pattern(_: &str, _: &str, _: bool) -> Result<Pattern, String> {
+    Err(needs_full())
 }
-
-pub(crate) use pattern::{Pattern, text as pattern_text};
-pub(super) use pattern::{name, path};
 
 #[cfg(test)]
 mod tests {

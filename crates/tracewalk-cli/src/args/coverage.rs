@@ -8,7 +8,9 @@ use tracewalk_analysis::coverage::Limit;
 use tracewalk_input::image::ImageRequest;
 use tracewalk_report::formats::{self, COVERAGE_TABLES, Format, WriteCoverage};
 
-use super::built_in::{self, Pattern};
+use tracewalk_session::Pattern;
+
+use super::built_in;
 use super::places::PlacesArgs;
 use super::work::WorkArgs;
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use tracewalk_report::formats::{self, CAPTURES, Format, WriteCaptures};
 
-use super::built_in::{self, Pattern};
+use tracewalk_session::Pattern;
+
+use super::built_in;
 use super::profile::FollowArgs;
 
 /// The places of captures, and how they are followed.

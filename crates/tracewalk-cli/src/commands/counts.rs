@@ -5,10 +5,10 @@ use std::time::Instant;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
 use tracewalk_analysis::programs::{OfProgram, ProgramId};
 use tracewalk_report::formats::{self, Format, WriteCounts};
-use tracewalk_session::OfCounts;
+use tracewalk_session::{Gathered, OfCounts};
 
-use super::gathered::{Asking, Gathered, Places};
-use super::{follow, print_statistics};
+use super::gather::Front;
+use super::print_statistics;
 use crate::args::Counts;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -32,12 +32,10 @@ impl Task for Counts {
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         let start = Instant::now();
         let results = [self.save.as_deref(), self.output.as_deref()];
-        let places = Places::find(&self.places, &results, "", messages)?;
-        let how = follow::how(&self.places.follow, self.work.threads, messages);
-        let gathered = places.ask(&Asking::new(&OfCounts, how), messages)?;
-        if let Some(file) = &self.save {
-            gathered.save(file, messages)?;
-        }
+        let front = Front::new(&self.places, messages);
+        let gather = front.request(results, String::new(), self.work.threads)?;
+        let gathered = front.ask(gather.find(&front)?, &OfCounts, false, |_, _| {})?;
+        front.save(&gathered, self.save.as_ref())?;
         let format = self.format.or_else(|| formats::COUNTS.first().filter(|_| self.save.is_none()));
         if let Some(format) = format {
             self.write(format, &gathered)?;

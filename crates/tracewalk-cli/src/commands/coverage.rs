@@ -12,14 +12,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tracewalk_analysis::coverage::{
     Difference, Limit, LimitMeasure, ProgramCoverage, ProgramInput, Report, Stale, Tracefile, Unmet,
 };
-use tracewalk_analysis::programs::{OfProgram, Programs};
+use tracewalk_analysis::programs::OfProgram;
 use tracewalk_report::formats::{CoverageAnswer, Format, WriteCoverage};
 use tracewalk_report::why_stale;
 use tracewalk_sentences::of_unmet;
-use tracewalk_session::OfCoverage;
+use tracewalk_session::{Gathered, OfCoverage};
 
-use super::gathered::{Asking, Gathered, Places};
-use super::{follow, print_statistics};
+use super::gather::Front;
+use super::print_statistics;
 use crate::args::{Coverage, FailOn, PathMap};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -59,14 +59,15 @@ impl Task for Coverage {
 fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     refuse_missing_base(args)?;
-    let gathered = gather(args, messages)?;
+    let front = Front::new(&args.places, messages);
+    let gathered = gather(args, &front, messages)?;
     let reports = args.reports();
     let is_reported = !reports.is_empty() || !args.fail_under.is_empty() || args.diff.is_some();
     if is_reported {
         gathered.refuse_several_programs()?;
     }
     if let Some(file) = &args.save {
-        gathered.save(file, messages)?;
+        front.save(&gathered, Some(file))?;
         note_selection(args, file, messages);
     }
     let fails_on_loss = args.fail_on.contains(&FailOn::Loss);
@@ -82,22 +83,20 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
 }
 
 /// Decodes the captures, and reads the saved files.
-fn gather(args: &Coverage, messages: &Messages) -> Result<Gathered<ProgramCoverage>, Failure> {
-    let mut results = vec![args.save.as_deref()];
-    results.extend(args.outputs.iter().map(|file| Some(file.as_path())));
-    let places = Places::find(&args.places, &results, &format!("{}", args.by_run), messages)?;
+fn gather(
+    args: &Coverage,
+    front: &Front<'_>,
+    messages: &Messages,
+) -> Result<Gathered<ProgramCoverage>, Failure> {
+    let results = args.save.iter().chain(&args.outputs).map(|file| Some(file.as_path()));
+    let gather = front.request(results, args.by_run.to_string(), args.work.threads)?;
+    let places = gather.find(front)?;
     let by_run = args.by_run || places.knows_runs();
-    let question = OfCoverage { by_run };
-    let how = follow::how(&args.places.follow, args.work.threads, messages);
-    places.ask(&Asking { by_run, saved: record, ..Asking::new(&question, how) }, messages)
-}
-
-/// Records the sources of a saved file, for provenance.
-fn record(path: &Path, part: &Programs<ProgramCoverage>, messages: &Messages) -> Result<(), Failure> {
-    messages.record(|record| {
-        let sources = part.programs.values().flat_map(|program| &program.found.sources);
-        sources.for_each(|source| record.saved(path, source));
-        Ok(())
+    front.ask(places, &OfCoverage { by_run }, by_run, |path, part| {
+        messages.record(|record| {
+            let sources = part.programs.values().flat_map(|program| &program.found.sources);
+            sources.for_each(|source| record.saved(path, source));
+        });
     })
 }
 

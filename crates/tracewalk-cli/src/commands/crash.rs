@@ -41,8 +41,7 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     messages.record(|record| {
         let described = session.capture().dump.as_ref().map(|dump| dump.value.as_path());
         args.dump.as_deref().or(described).into_iter().for_each(|dump| record.input("dump", dump));
-        Ok(())
-    })?;
+    });
     let mut recording = CrashRecording::default();
     let how = follow::how(&args.follow, args.work.threads, messages);
     let (mut total, mut doubts) = (Statistics::default(), Vec::new());

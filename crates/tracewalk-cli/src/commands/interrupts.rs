@@ -1,23 +1,23 @@
 //! `interrupts`: how often exceptions were taken, and how long they took.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tracewalk_analysis::Code;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::interrupts::{Activities, Measured, ProgramActivities};
-use tracewalk_analysis::timeline::{Probe, Scale};
+use tracewalk_analysis::timeline::Scale;
 use tracewalk_report::export::InterruptReport;
 use tracewalk_report::formats;
-use tracewalk_session::{Follow, Gathering, Observer, OfInterrupts, Session, View, interrupts};
+use tracewalk_session::{Gathered, interrupts};
 
-use super::gathered::{Asking, Gathered, Places};
-use super::{follow, print_statistics, refuse_frequency, timeline};
+use super::gather::Front;
+use super::{print_statistics, refuse_frequency, timeline};
 use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::open::{self, comes_over_time};
+use crate::open::comes_over_time;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
@@ -43,10 +43,22 @@ impl Task for Interrupts {
 /// Measures exceptions, writes and saves the result.
 fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut gathered = gather(args, messages)?;
-    if let Some(file) = &args.save {
-        gathered.save(file, messages)?;
+    let (window, stated, frequency) = (args.window.window()?, args.axis.unit.unit(), args.axis.frequency);
+    let results = [args.save.as_deref(), args.output.as_deref()];
+    let asked = format!("{window:?} {stated:?} {frequency:?} {}", args.functions);
+    let front = Front::new(&args.places, messages);
+    let gather = front.request(results, asked, args.work.threads)?;
+    let places = gather.find(&front)?;
+    if let captures @ [_, _, ..] = places.captures() {
+        captures.iter().try_for_each(|capture| refuse_stream(args, capture))?;
     }
+    let question = places.interrupts::<Front<'_>>(window, (stated, frequency), args.functions)?;
+    let unit = question.unit;
+    unit.map_or(Ok(()), |unit| refuse_frequency(unit, frequency))?;
+    let open = move |capture: &CaptureArgs, messages: &Messages| timeline::open(capture, unit, messages);
+    let mut gathered = front.opening(&open).ask(places, &question, false, |_, _| {})?;
+    question.view.finish()?;
+    Front::new(&args.places, messages).save(&gathered, args.save.as_ref())?;
     if let Some(format) = args.format.or_else(|| formats::INTERRUPTS.first().filter(|_| args.save.is_none()))
     {
         let report = report(args, &mut gathered, messages)?;
@@ -57,75 +69,6 @@ fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
         print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
-}
-
-/// Follows the captures, and reads the saved files in their place.
-fn gather(args: &Interrupts, messages: &Messages) -> Result<Gathered<ProgramActivities>, Failure> {
-    let (window, stated, frequency) = (args.window.window()?, args.axis.unit.unit(), args.axis.frequency);
-    let results = [args.save.as_deref(), args.output.as_deref()];
-    let asked = format!("{window:?} {stated:?} {frequency:?} {}", args.functions);
-    let places = Places::find(&args.places, &results, &asked, messages)?;
-    places.refuse_window(&window)?;
-    let saved = saved(args, &places)?;
-    let how = follow::how(&args.places.follow, args.work.threads, messages);
-    let unit = match (stated.or(saved.map(|saved| saved.unit)), places.captures()) {
-        (None, captures @ [_, _, ..]) => Some(common_unit(args, captures, &how)?),
-        (unit, _) => unit,
-    };
-    if let [_, _, ..] = places.captures() {
-        places.captures().iter().try_for_each(|capture| refuse_stream(args, capture))?;
-    }
-    if let Some(unit) = unit {
-        refuse_frequency(unit, frequency)?;
-    }
-    let functions = args.functions || saved.is_some_and(|saved| saved.functions);
-    let question = OfInterrupts { view: View::new(window, stated), unit, frequency, functions };
-    let open = |capture: &CaptureArgs, messages: &Messages| timeline::open(capture, unit, messages);
-    let gathered = places.ask(&Asking { open: &open, ..Asking::new(&question, how) }, messages)?;
-    question.view.finish()?;
-    Ok(gathered)
-}
-
-/// The best unit that all captures have, as far as they can be opened.
-fn common_unit(args: &Interrupts, captures: &[PathBuf], how: &Follow) -> Result<Unit, Failure> {
-    captures.iter().try_for_each(|capture| refuse_stream(args, capture))?;
-    let request = open::request(&args.places.follow.capture);
-    let (shared, stop) = Default::default();
-    let gathering = Gathering { request, how: how.clone(), shared, stop };
-    let mut probed = Vec::new();
-    let probe = |session: &mut Session, how: &Follow, _: &str, observer: &dyn Observer| {
-        session.probe(how.names.as_deref(), observer)
-    };
-    gathering.each(captures, probe, |of| {
-        probed.extend(of.found.ok());
-        Ok::<(), Failure>(())
-    })?;
-    Ok(Probe::best(&probed))
-}
-
-/// The answer of the saved files, if there are any; refuses options that they cannot satisfy.
-fn saved(args: &Interrupts, places: &Places<'_, ProgramActivities>) -> Result<Option<Measured>, Failure> {
-    places.first_saved(|path, part| {
-        let Some(measured) = part.programs.values().find_map(|program| program.found.measured) else {
-            return Ok(None);
-        };
-        let asked_for = args.axis.unit.unit();
-        if let Some(unit) = asked_for.filter(|unit| *unit != measured.unit) {
-            return Err(Failure::input(
-                "other_measure",
-                format!("{}: was saved in {}, not in {}", path.display(), measured.unit.name(), unit.name()),
-                "leave out --unit, or give it when you save the file",
-            ));
-        }
-        if args.functions && !measured.functions {
-            return Err(Failure::input(
-                "other_measure",
-                format!("{}: was saved without functions", path.display()),
-                "leave out --functions, or give it when you save the file",
-            ));
-        }
-        Ok(Some(measured))
-    })
 }
 
 /// Refuses a capture that arrives over time and can be read only once.

@@ -65,8 +65,7 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
         let counts = itms.finish(messages);
         messages.record(|record| {
             counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
-            Ok(())
-        })?;
+        });
         let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
         Ok(exporter.finish(&counted, messages.complete())?)
     })?;

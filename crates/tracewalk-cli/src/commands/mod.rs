@@ -8,7 +8,7 @@ mod describe;
 mod diff;
 mod flow;
 mod follow;
-mod gathered;
+mod gather;
 mod gdb;
 mod generate;
 mod info;

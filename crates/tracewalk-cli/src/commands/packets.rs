@@ -92,8 +92,7 @@ fn packets(
     drop(watch);
     messages.record(|record| {
         record.packets(session, source, (&statistics, ended_at), &places);
-        Ok(())
-    })?;
+    });
     session.say_if_nothing_decoded(source, &statistics, messages);
     if let Some((at, reason)) = first_malformed {
         session.reconsider(source, statistics.malformed, at, messages);

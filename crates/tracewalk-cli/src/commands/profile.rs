@@ -8,10 +8,10 @@ use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::profile::{Profile, ProgramProfiles};
 use tracewalk_report::export::{ProfileReport, ProfileTable, ProfileTextOptions, best_unit};
 use tracewalk_report::formats::{self, Format, WriteProfile};
-use tracewalk_session::{OfProfile, View};
+use tracewalk_session::{Gathered, OfProfile, View};
 
-use super::gathered::{Asking, Gathered, Places};
-use super::{follow, no_measure, print_statistics, refuse_frequency};
+use super::gather::Front;
+use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CostChoice, PlacesArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -42,15 +42,14 @@ fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let window = args.window.window()?;
     let results = [args.save.as_deref(), args.output.as_deref()];
-    let places = Places::find(&args.places, &results, &format!("{window:?}"), messages)?;
+    let front = Front::new(&args.places, messages);
+    let gather = front.request(results, format!("{window:?}"), args.work.threads)?;
+    let places = gather.find(&front)?;
     places.refuse_window(&window)?;
     let question = OfProfile { view: View::new(window, None) };
-    let how = follow::how(&args.places.follow, args.work.threads, messages);
-    let gathered = places.ask(&Asking::new(&question, how), messages)?;
+    let gathered = front.ask(places, &question, false, |_, _| {})?;
     question.view.finish()?;
-    if let Some(file) = &args.save {
-        gathered.save(file, messages)?;
-    }
+    front.save(&gathered, args.save.as_ref())?;
     if let Some(format) = args.format.or_else(|| formats::PROFILE.first().filter(|_| args.save.is_none())) {
         report(args, format, &gathered)?;
     }

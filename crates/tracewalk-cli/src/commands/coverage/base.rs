@@ -6,14 +6,16 @@ use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report, Tracef
 use tracewalk_analysis::programs::{OfProgram, Programs};
 use tracewalk_analysis::saved::Save;
 use tracewalk_report::export::read_base;
-use tracewalk_session::FollowedProgram;
+use tracewalk_session::{FollowedProgram, Gathered, PlacesError, read_saved, saved_kind_of};
 
-use super::super::gathered::{Gathered, kind_of, read_part, read_text};
 use super::paths::Paths;
 use super::selection::Selection;
 use crate::args::{CaptureArgs, Coverage};
 use crate::failure::Failure;
 use crate::messages::Messages;
+
+/// The longest text file that is not a saved file.
+const LONGEST_TEXT: u64 = 256 << 20;
 
 /// Reads a base. Any other file is refused: compared with an empty base, nothing is ever lost.
 pub(super) fn read(
@@ -22,12 +24,16 @@ pub(super) fn read(
     gathered: &Gathered<ProgramCoverage>,
     messages: &Messages,
 ) -> Result<Tracefile, Failure> {
-    match kind_of(file) {
+    match saved_kind_of(file) {
         Some(kind) if kind == ProgramCoverage::KIND => {
-            saved(file, &read_part(file)?, args, gathered, messages)
+            saved(file, &read_saved(file)?, args, gathered, messages)
         }
         Some(kind) => Err(refused(file, format_args!("found saved {kind}"))),
-        None => read_base(&read_text(file)?).map_err(|problem| refused(file, problem)),
+        None => {
+            let text = tracewalk_input::read_text(file, LONGEST_TEXT);
+            let text = text.map_err(|problem| PlacesError::Unreadable(file.to_owned(), problem))?;
+            read_base(&text).map_err(|problem| refused(file, problem))
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use tracewalk_analysis::coverage::{
     Difference, RevisionError, RevisionErrorKind, Revisions, SourceDiff, TextOf, Tracefile, common_folder,
 };
 use tracewalk_report::export::read_source_diff;
+use tracewalk_session::PlacesError;
 
-use super::super::gathered::unreadable;
 use crate::args::Coverage;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -76,8 +76,8 @@ fn read_diff(file: &Path, args: &Coverage) -> Result<SourceDiff, Failure> {
         let read = std::io::stdin().lock().take(LONGEST_DIFF).read_to_end(&mut text);
         read.map_err(|error| no_diff(file, error))?;
     } else {
-        let reader =
-            tracewalk_input::reader(file, LONGEST_DIFF).map_err(|problem| unreadable(file, &problem))?;
+        let reader = tracewalk_input::reader(file, LONGEST_DIFF)
+            .map_err(|problem| PlacesError::Unreadable(file.to_owned(), problem))?;
         let mut reader = reader;
         reader.read_to_end(&mut text).map_err(|error| no_diff(file, error))?;
     }

@@ -5,7 +5,9 @@ use std::cell::Cell;
 
 use tracewalk_analysis::coverage::Filter;
 
-use crate::args::{Coverage, Pattern, pattern_text};
+use tracewalk_session::Pattern;
+
+use crate::args::Coverage;
 
 /// The options' selection.
 #[derive(Debug)]
@@ -66,7 +68,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The options whose patterns matched nothing.
-    pub(super) fn unused(&self) -> Vec<(&'static str, &str)> {
+    pub(super) fn unused(&self) -> Vec<(&'static str, &Pattern)> {
         let options = [
             ("--include", &self.files.include),
             ("--exclude", &self.files.exclude),
@@ -75,7 +77,7 @@ impl<'a> Selection<'a> {
         ];
         let unused = options.into_iter().flat_map(|(option, patterns)| {
             let unused = patterns.iter().filter(|watched| !watched.matched.get());
-            unused.map(move |watched| (option, pattern_text(watched.pattern)))
+            unused.map(move |watched| (option, watched.pattern))
         });
         unused.collect()
     }

@@ -10,9 +10,9 @@ use tracewalk_analysis::saved::Save;
 use tracewalk_input::capture::stream;
 use tracewalk_input::capture::{FoundPath, files, is_described, walk};
 
-use super::{head, kind_of};
-use crate::args::{Pattern, PlacesArgs};
-use crate::failure::Failure;
+use super::parts::{head, saved_kind_of};
+use super::{Gather, PlacesError};
+use crate::pattern::Pattern;
 
 /// A capture, or a saved file.
 #[derive(Clone, Debug)]
@@ -33,10 +33,11 @@ pub(super) enum PlaceKind {
 }
 
 /// All places, each once, in the order of names.
-pub(super) fn search<T: Save>(args: &PlacesArgs, results: &[Option<&Path>]) -> Result<Vec<Place>, Failure> {
-    let mut seeker =
-        Seeker { args, results: canonical(args, results), found: BTreeMap::new(), passed_over: None };
-    for word in args.words() {
+pub(super) fn search<T: Save>(gather: &Gather) -> Result<Vec<Place>, PlacesError> {
+    let results = gather.resume.iter().chain(&gather.results);
+    let results = results.filter_map(|path| path.canonicalize().ok()).collect();
+    let mut seeker = Seeker { gather, results, found: BTreeMap::new(), passed_over: None };
+    for word in &gather.places {
         match word.to_str().and_then(|word| word.strip_prefix('@')) {
             Some(list) => {
                 for line in listed(list)? {
@@ -46,76 +47,46 @@ pub(super) fn search<T: Save>(args: &PlacesArgs, results: &[Option<&Path>]) -> R
             None => seeker.named::<T>(word)?,
         }
     }
-    if let (true, Some(directory)) = (seeker.found.is_empty(), &seeker.passed_over) {
-        let directory = directory.display();
-        return Err(Failure::input(
-            "no_captures",
-            format!(
-                "{directory}: is one capture, because it has a description, and --match matches only its name, not its files"
-            ),
-            format!("leave out --match, or name the files of trace bytes: {directory}/*.bin without quotes"),
-        ));
+    match seeker.passed_over {
+        Some(directory) if seeker.found.is_empty() => Err(PlacesError::IsCapture(directory)),
+        None if seeker.found.is_empty() => Err(PlacesError::NoCaptures),
+        _ => Ok(seeker.found.into_values().collect()),
     }
-    if seeker.found.is_empty() {
-        return Err(Failure::input(
-            "no_captures",
-            "found no capture; in directories, only snapshots, capture.toml, perf.data and recordings of logic analysers are recognised",
-            "select files of trace bytes by name: --match '*.bin'",
-        ));
-    }
-    Ok(seeker.found.into_values().collect())
-}
-
-/// The results of an earlier run, which may be in the directories that are searched.
-fn canonical(args: &PlacesArgs, results: &[Option<&Path>]) -> BTreeSet<PathBuf> {
-    let own = [args.captures.as_deref(), args.resume.as_deref()];
-    own.iter().chain(results).flatten().filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 /// The lines of a file, or of standard input.
-fn listed(list: &str) -> Result<Vec<String>, Failure> {
+fn listed(list: &str) -> Result<Vec<String>, PlacesError> {
     let read = |from: &mut dyn Read| BufReader::new(from).lines().collect::<io::Result<Vec<_>>>();
     let lines = match list {
         "-" => read(&mut io::stdin().lock()),
         file => std::fs::File::open(file).and_then(|mut file| read(&mut file)),
     };
-    let lines = lines.map_err(|error| {
-        let hint = "after @, give a text file that names one capture on each line";
-        Failure::input("list", format!("{list}: cannot be read as a list of captures: {error}"), hint)
-    })?;
+    let lines = lines.map_err(|error| PlacesError::List(list.to_owned(), error.to_string()))?;
     Ok(lines.into_iter().filter(|line| !line.is_empty()).collect())
 }
 
 struct Seeker<'a> {
-    args: &'a PlacesArgs,
+    gather: &'a Gather,
+    /// The results of an earlier run, which may be in the directories that are searched.
     results: BTreeSet<PathBuf>,
     /// By canonical name.
     found: BTreeMap<PathBuf, Place>,
-    /// The first directory with a description whose name `--match` does not match.
+    /// The first directory with a description whose name no pattern matches.
     passed_over: Option<PathBuf>,
 }
 
 impl Seeker<'_> {
     /// Adds an argument: a directory to search, or a capture or saved file.
-    fn named<T: Save>(&mut self, path: &Path) -> Result<(), Failure> {
+    fn named<T: Save>(&mut self, path: &Path) -> Result<(), PlacesError> {
         if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
-            return Err(Failure::input(
-                "arrives",
-                format!(
-                    "{}: arrives over time, but directories and lists hold only complete captures",
-                    path.display()
-                ),
-                "name it without directories, lists, --match, --resume and --captures",
-            ));
+            return Err(PlacesError::Arrives(path.to_owned()));
         }
         if !path.is_dir() {
             return self.add::<T>(FoundPath { path: path.to_owned(), is_capture: true }, true);
         }
-        let patterns = &self.args.patterns;
-        let found = walk(path).map_err(|(directory, error)| {
-            let problem = format!("{}: cannot be searched: {error}", directory.display());
-            Failure::input("directory", problem, "check its permissions, or give other places")
-        })?;
+        let patterns = &self.gather.patterns;
+        let found = walk(path)
+            .map_err(|(directory, error)| PlacesError::Directory(directory.to_owned(), error.to_string()))?;
         for found in found {
             let is_wanted = match patterns.as_slice() {
                 [] => found.is_capture,
@@ -129,32 +100,22 @@ impl Seeker<'_> {
         Ok(())
     }
 
-    fn add<T: Save>(&mut self, found: FoundPath, is_named: bool) -> Result<(), Failure> {
+    fn add<T: Save>(&mut self, found: FoundPath, is_named: bool) -> Result<(), PlacesError> {
         let FoundPath { path, is_capture } = found;
         let known_as = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let saved = kind_of(&path);
+        let saved = saved_kind_of(&path);
         let is_result = self.results.contains(&known_as);
         let kind = match saved {
             Some(_) if is_result => return Ok(()),
             Some(kind) if kind == T::KIND => PlaceKind::Saved,
             // The same directory may contain saved files of other kinds.
             Some(_) if !is_named => return Ok(()),
-            Some(kind) => {
-                return Err(Failure::input(
-                    "other_kind",
-                    format!(
-                        "{}: was saved by `tracewalk {kind}`, not by `tracewalk {}`",
-                        path.display(),
-                        T::KIND
-                    ),
-                    format!("use `tracewalk {kind}`, or leave the file out"),
-                ));
-            }
+            Some(found) => return Err(PlacesError::OtherKind { file: path, found, expected: T::KIND }),
             None if is_result && is_state(&path) => return Ok(()),
             None if !is_capture => return Ok(()),
             None => PlaceKind::Capture,
         };
-        let stamp = stamp(&path, self.args);
+        let stamp = stamp(&path, &self.gather.request.roots);
         let place = Place { path, known_as: known_as.clone(), kind, stamp };
         self.found.entry(known_as).or_insert(place);
         Ok(())
@@ -163,8 +124,8 @@ impl Seeker<'_> {
 
 impl Place {
     /// The place's files, as far as known before it is opened.
-    pub(super) fn files(&self, args: &PlacesArgs) -> Vec<PathBuf> {
-        files(&self.path, &args.follow.capture.roots)
+    pub(super) fn files(&self, gather: &Gather) -> Vec<PathBuf> {
+        files(&self.path, &gather.request.roots)
     }
 }
 
@@ -173,7 +134,7 @@ pub(super) fn is_searched(directory: &Path) -> bool {
     !is_described(directory)
 }
 
-/// Whether a file is one of `--resume`.
+/// Whether a file is one that an earlier run can be continued from.
 fn is_state(path: &Path) -> bool {
     head(path).starts_with(b"{\"gathering\":")
 }
@@ -185,9 +146,9 @@ fn is_matched(patterns: &[Pattern], path: &Path) -> bool {
 }
 
 /// A hash of the lengths and times of a capture's files.
-fn stamp(path: &Path, args: &PlacesArgs) -> u64 {
+fn stamp(path: &Path, roots: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for file in files(path, &args.follow.capture.roots) {
+    for file in files(path, roots) {
         let found = std::fs::metadata(&file).ok().filter(Metadata::is_file);
         found.map(|found| (found.len(), found.modified().ok())).hash(&mut hasher);
     }

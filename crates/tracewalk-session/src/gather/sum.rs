@@ -6,16 +6,13 @@ use std::path::PathBuf;
 use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
-use tracewalk_report::counted;
-use tracewalk_sentences::row;
-use tracewalk_session::{Answered, OfCapture};
 
 use super::copies::Copies;
-use super::parts::Parts;
+use super::parts::{Parts, RunNames};
 use super::search::Place;
-use super::{Gathered, RunNames};
-use crate::failure::Failure;
-use crate::messages::Messages;
+use super::{GatherFront, Gathered, PlacesError, PlacesNotice};
+use crate::additive::Answered;
+use crate::gathering::OfCapture;
 
 /// The sum so far.
 #[derive(Debug)]
@@ -55,19 +52,12 @@ impl<T> Default for Sum<T> {
 
 impl<T: Save> Sum<T> {
     /// Whether a place counts already, as it is now.
-    pub(super) fn knows(&mut self, place: &Place) -> Result<bool, Failure> {
+    pub(super) fn knows(&mut self, place: &Place) -> Result<bool, PlacesError> {
         self.names.insert(place.path.clone(), (place.known_as.clone(), place.stamp));
         match self.captures.get(&place.known_as) {
             None => Ok(false),
             Some(counted) if counted.stamp == place.stamp => Ok(true),
-            Some(_) => Err(Failure::input(
-                "capture_changed",
-                format!(
-                    "{}: has changed since it was gathered; the earlier version counts",
-                    place.path.display()
-                ),
-                "start over with another file for --resume",
-            )),
+            Some(_) => Err(PlacesError::Changed(place.path.clone())),
         }
     }
 
@@ -75,12 +65,12 @@ impl<T: Save> Sum<T> {
     pub(super) fn saved(
         &mut self,
         place: &Place,
-        runs: Option<&mut RunNames<'_>>,
-        messages: &Messages,
-    ) -> Result<(), Failure> {
-        let mut part = Parts::new(messages).read::<T>(&place.path)?;
+        runs: Option<&mut RunNames>,
+        front: &impl GatherFront,
+    ) -> Result<(), PlacesError> {
+        let mut part = Parts::default().read::<T>(&place.path, front)?;
         if let Some(runs) = runs {
-            runs.name(&place.path, &mut part);
+            runs.name(&place.path, &mut part, front);
         }
         self.found.add_all(part);
         let row = OneOfMany::saved(place.path.display().to_string());
@@ -89,8 +79,13 @@ impl<T: Save> Sum<T> {
     }
 
     /// Adds the answer of a capture.
-    pub(super) fn capture(&mut self, of: OfCapture<Answered<T>>, gathered: &mut Gathered<T>) {
-        let row = row(&of);
+    pub(super) fn capture(
+        &mut self,
+        of: OfCapture<Answered<T>>,
+        gathered: &mut Gathered<T>,
+        front: &impl GatherFront,
+    ) {
+        let row = front.row(&of);
         let (known_as, stamp) = self.names.get(&of.capture).cloned().unwrap_or((of.capture, 0));
         match of.found {
             Ok(answered) => {
@@ -106,17 +101,10 @@ impl<T: Save> Sum<T> {
     }
 
     /// Warns of copies: two runs may be equal, but a copy counts twice.
-    pub(super) fn say_copies(&self, messages: &Messages) {
-        if let (count, Some([one, other])) = &self.copied {
-            messages.warning(
-                "equal_content",
-                format_args!(
-                    "found {} with exactly the trace of another one, for example {} with that of {}; if both are from one run, the run counts twice: leave one out",
-                    counted(*count, "capture"),
-                    one.display(),
-                    other.display()
-                ),
-            );
+    pub(super) fn say_copies(&self, front: &impl GatherFront) {
+        if let (count, Some([first, other])) = &self.copied {
+            let (first, other) = (first.clone(), other.clone());
+            front.notice(&PlacesNotice::Copies { count: *count, first, other });
         }
     }
 

@@ -17,9 +17,7 @@ use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::{Save, saved_kind};
 
 use super::sum::{Counted, Sum};
-use super::unreadable;
-use crate::failure::Failure;
-use crate::output::write_to;
+use super::{GatherFront, PlacesError};
 
 /// The version of such files.
 const VERSION: u32 = 1;
@@ -27,7 +25,7 @@ const VERSION: u32 = 1;
 /// The longest file.
 const LONGEST: u64 = 4 << 30;
 
-/// The file of `--resume`.
+/// The file of an earlier run.
 #[derive(Debug)]
 pub(super) struct Resume<'a> {
     file: &'a Path,
@@ -59,12 +57,12 @@ impl<'a> Resume<'a> {
     }
 
     /// The sum so far: empty if the file is missing or empty.
-    pub(super) fn read<T: Save>(&self) -> Result<Sum<T>, Failure> {
+    pub(super) fn read<T: Save>(&self) -> Result<Sum<T>, PlacesError> {
         if std::fs::metadata(self.file).map_or(true, |found| found.len() == 0) {
             return Ok(Sum::default());
         }
-        let mut from =
-            tracewalk_input::reader(self.file, LONGEST).map_err(|problem| unreadable(self.file, &problem))?;
+        let unreadable = |problem| PlacesError::Unreadable(self.file.to_owned(), problem);
+        let mut from = tracewalk_input::reader(self.file, LONGEST).map_err(unreadable)?;
         let mut line = String::new();
         let head = read_line(&mut from, &mut line).and_then(|()| serde_json::from_str::<Head>(&line).ok());
         let Some(head) = head else { return Err(self.refuse("is not a file of --resume")) };
@@ -95,8 +93,8 @@ impl<'a> Resume<'a> {
     }
 
     /// Saves the sum. The file is replaced once it is complete.
-    pub(super) fn write<T: Save>(&self, sum: &Sum<T>) -> Result<(), Failure> {
-        write_to(Some(self.file), |out| {
+    pub(super) fn write<T: Save, F: GatherFront>(&self, sum: &Sum<T>, front: &F) -> Result<(), F::Error> {
+        front.replace(self.file, &mut |out| {
             let head =
                 Head { gathering: T::KIND.to_owned(), version: VERSION, settings: self.settings.clone() };
             line(out, &head)?;
@@ -107,13 +105,8 @@ impl<'a> Resume<'a> {
         })
     }
 
-    fn refuse(&self, problem: &str) -> Failure {
-        let problem = format!("--resume {}: {problem}", self.file.display());
-        Failure::input(
-            "resume",
-            problem,
-            "give the options that it was written with, or start over with another file",
-        )
+    fn refuse(&self, problem: &str) -> PlacesError {
+        PlacesError::Resume(self.file.to_owned(), problem.to_owned())
     }
 }
 
