@@ -49,13 +49,16 @@ fn main() -> ExitCode {
     let outcome = prepare(&cli).and_then(|(provenance, replaced)| {
         messages.replaced = replaced;
         let outcome = cli.task().run(&messages);
+        // A result that fails a check has totals and a provenance as well.
+        let is_result =
+            matches!(outcome, Ok(()) | Err(Failure::Unmet(_) | Failure::Different | Failure::NoFault));
+        if is_result {
+            messages.say_statistics();
+        }
         messages.say_late();
-        match (&outcome, provenance) {
-            // A result that fails a check has a provenance as well.
-            (Ok(()) | Err(Failure::Unmet(_) | Failure::Different | Failure::NoFault), Some(file)) => {
-                write_provenance(&cli, &file, &messages).and(outcome)
-            }
-            _ => outcome,
+        match provenance.filter(|_| is_result) {
+            Some(file) => write_provenance(&cli, &file, &messages).and(outcome),
+            None => outcome,
         }
     });
     let status = match outcome {

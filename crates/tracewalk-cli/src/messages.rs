@@ -6,16 +6,18 @@
 use std::fmt;
 use std::io::{IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use tracewalk::plain::Plain;
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::Statistics;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_session::{Followed, Late, Notice, Observer, Session, Severity, Source};
 
-use crate::args::MessageFormat;
+use crate::args::{MessageFormat, WorkArgs};
 use crate::failure::Failure;
 use crate::output::Replaced;
 use crate::progress::Bar;
@@ -35,6 +37,9 @@ pub(crate) struct Messages {
     record: Option<Mutex<Record>>,
     /// Notices that arise when names are looked up, printed at the end.
     late: Late,
+    /// For `--stats`: the start of the work, its threads, and what was followed.
+    started: OnceLock<(Instant, u16)>,
+    total: Mutex<Statistics>,
     /// The files that results replace.
     pub(crate) replaced: Replaced,
 }
@@ -97,6 +102,41 @@ impl Messages {
         write(self.format, label, kind, at, text);
     }
 
+    /// The work begins; its totals are printed at the end if they are asked for.
+    pub(crate) fn measure(&self, work: WorkArgs) {
+        if work.stats {
+            let _ = self.started.set((Instant::now(), work.threads));
+        }
+    }
+
+    /// Adds to the totals, besides the sources that are [`followed`](Observer::followed).
+    pub(crate) fn add(&self, statistics: &Statistics) {
+        self.total.lock().unwrap_or_else(PoisonError::into_inner).add(statistics);
+    }
+
+    /// Prints the totals.
+    pub(crate) fn say_statistics(&self) {
+        #[derive(Serialize)]
+        struct Line {
+            bytes: u64,
+            packets: u64,
+            ranges: u64,
+            instructions: u64,
+            gaps: u64,
+            malformed: u64,
+            seconds: f64,
+            threads: u16,
+            complete: bool,
+        }
+        let Some(&(start, threads)) = self.started.get() else { return };
+        let Statistics { bytes, packets, malformed, ranges, instructions, gaps } =
+            *self.total.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seconds, complete) = (start.elapsed().as_secs_f64(), self.complete());
+        let line = Line { bytes, packets, ranges, instructions, gaps, malformed, seconds, threads, complete };
+        // If standard error is closed, the error cannot be reported.
+        let _ = serde_json::to_string(&line).map(|line| writeln!(std::io::stderr(), "{line}"));
+    }
+
     /// Shows how many of the captures are done.
     pub(crate) fn captures(&self, all: usize) -> Box<dyn Progress> {
         Box::new(Bar::of_captures(all as u64, std::io::stderr().is_terminal() && !self.quiet))
@@ -133,6 +173,7 @@ impl Observer for Messages {
     }
 
     fn followed(&self, session: &Session, source: &Source, followed: &Followed<'_>) {
+        self.add(followed.statistics);
         if let Some(record) = &self.record {
             record.lock().unwrap_or_else(PoisonError::into_inner).followed(session, source, followed);
         }

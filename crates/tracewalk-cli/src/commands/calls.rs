@@ -1,14 +1,11 @@
 //! `calls`: the functions that ran, as a tree of calls.
 
-use std::time::Instant;
-
 use tracewalk::plain::Plain;
-use tracewalk_analysis::Statistics;
 use tracewalk_analysis::profile::Profile;
 use tracewalk_report::export::{CallChainsOptions, CallTreeOptions, ProfileReport, best_unit};
 use tracewalk_session::{OfProfile, View};
 
-use super::{follow, print_statistics};
+use super::follow;
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -29,50 +26,40 @@ impl Task for Calls {
         self.format.name == "text"
     }
 
+    /// Prints each source's calls.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        messages.measure(self.work);
+        match self.fold {
+            Fold::Chains => chains(self, messages),
+            Fold::None | Fold::Repeats => tree(self, messages),
+        }
     }
-}
-
-/// Prints each source's calls.
-fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    let total = match args.fold {
-        Fold::Chains => chains(args, messages)?,
-        Fold::None | Fold::Repeats => tree(args, messages)?,
-    };
-    if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads, messages);
-    }
-    Ok(())
 }
 
 /// In the order in which they ran.
-fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
+fn tree(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     let window = args.window.window()?;
     let mut session = open::live(&args.follow.capture, messages)?;
     let how = follow::how(&args.follow, args.work.threads, messages);
     let view = View::new(window.clone(), None);
     view.check(&mut session, &how, messages)?;
-    let (output, mut total) = (args.output.as_deref(), Statistics::default());
+    let output = args.output.as_deref();
     Stream::to(output, &session).write(|out| {
         let fold = args.fold != Fold::None;
         let options = CallTreeOptions { look: look_for(output), depth: args.depth, fold, window };
         let mut tree = (args.format.make.tree)(out, options);
         tree.begin()?;
         session.each_source(messages, |session, source| {
-            let outcome = view.run(session, source, &how, &mut *tree, messages)?;
-            total.add(&outcome.statistics);
+            view.run(session, source, &how, &mut *tree, messages)?;
             Ok::<(), Failure>(())
         })?;
         Ok(tree.finish(messages.complete())?)
     })?;
-    view.finish()?;
-    Ok(total)
+    Ok(view.finish()?)
 }
 
 /// Added up by chains of calls.
-fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
+fn chains(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     let mut session = open::live(&args.follow.capture, messages)?;
     let how = follow::how(&args.follow, args.work.threads, messages);
     let name = Plain(args.follow.capture.capture.display()).to_string();
@@ -92,6 +79,5 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     };
     let output = args.output.as_deref();
     let options = CallChainsOptions { look: look_for(output), depth: args.depth };
-    write_to(output, |out| (args.format.make.chains)(out, &report, &options))?;
-    Ok(answered.statistics)
+    write_to(output, |out| (args.format.make.chains)(out, &report, &options))
 }

@@ -1,14 +1,11 @@
 //! `counts`: execution counts, for people, for programs, and for tools that optimise by them.
 
-use std::time::Instant;
-
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
 use tracewalk_analysis::programs::{OfProgram, ProgramId};
 use tracewalk_report::formats::{self, Format, WriteCounts};
 use tracewalk_session::{Gathered, OfCounts};
 
 use super::gather::Front;
-use super::print_statistics;
 use crate::args::Counts;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -30,7 +27,7 @@ impl Task for Counts {
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        let start = Instant::now();
+        messages.measure(self.work);
         let results = [self.save.as_deref(), self.output.as_deref()];
         let front = Front::new(&self.places, messages);
         let gather = front.request(results, String::new(), self.work.threads)?;
@@ -39,9 +36,6 @@ impl Task for Counts {
         let format = self.format.or_else(|| formats::COUNTS.first().filter(|_| self.save.is_none()));
         if let Some(format) = format {
             self.write(format, &gathered)?;
-        }
-        if self.work.stats {
-            print_statistics(&gathered.answered.statistics, start.elapsed(), self.work.threads, messages);
         }
         Ok(())
     }

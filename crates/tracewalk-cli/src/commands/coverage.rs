@@ -7,7 +7,7 @@ mod selection;
 mod stale;
 
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracewalk_analysis::coverage::{
     Difference, Limit, LimitMeasure, ProgramCoverage, ProgramInput, Report, Stale, Tracefile, Unmet,
@@ -19,7 +19,6 @@ use tracewalk_sentences::of_unmet;
 use tracewalk_session::{Gathered, OfCoverage};
 
 use super::gather::Front;
-use super::print_statistics;
 use crate::args::{Coverage, FailOn, PathMap};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -50,36 +49,29 @@ impl Task for Coverage {
         self.format.is_none_or(|format| format.name == "text")
     }
 
+    /// Reports coverage, saves it, and checks limits.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        messages.measure(self.work);
+        refuse_missing_base(self)?;
+        let front = Front::new(&self.places, messages);
+        let gathered = gather(self, &front, messages)?;
+        let reports = self.reports();
+        let is_reported = !reports.is_empty() || !self.fail_under.is_empty() || self.diff.is_some();
+        if is_reported {
+            gathered.refuse_several_programs()?;
+        }
+        if let Some(file) = &self.save {
+            front.save(&gathered, Some(file))?;
+            note_selection(self, file, messages);
+        }
+        let fails_on_loss = self.fail_on.contains(&FailOn::Loss);
+        let mut unmet = if fails_on_loss { gathered.answered.programs.losses() } else { Vec::new() };
+        if is_reported {
+            unmet.extend(report(self, &reports, &gathered, messages)?);
+        }
+        let unmet = unmet.iter().map(of_unmet).collect::<Vec<_>>();
+        if unmet.is_empty() { Ok(()) } else { Err(Failure::Unmet(unmet.join("; "))) }
     }
-}
-
-/// Reports coverage, saves it, and checks limits.
-fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    refuse_missing_base(args)?;
-    let front = Front::new(&args.places, messages);
-    let gathered = gather(args, &front, messages)?;
-    let reports = args.reports();
-    let is_reported = !reports.is_empty() || !args.fail_under.is_empty() || args.diff.is_some();
-    if is_reported {
-        gathered.refuse_several_programs()?;
-    }
-    if let Some(file) = &args.save {
-        front.save(&gathered, Some(file))?;
-        note_selection(args, file, messages);
-    }
-    let fails_on_loss = args.fail_on.contains(&FailOn::Loss);
-    let mut unmet = if fails_on_loss { gathered.answered.programs.losses() } else { Vec::new() };
-    if is_reported {
-        unmet.extend(report(args, &reports, &gathered, messages)?);
-    }
-    if args.work.stats {
-        print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
-    }
-    let unmet = unmet.iter().map(of_unmet).collect::<Vec<_>>();
-    if unmet.is_empty() { Ok(()) } else { Err(Failure::Unmet(unmet.join("; "))) }
 }
 
 /// Decodes the captures, and reads the saved files.

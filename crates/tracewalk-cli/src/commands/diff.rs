@@ -1,13 +1,10 @@
 //! `diff`: the differences between two captures of one program.
 
-use std::time::Instant;
-
 use tracewalk::plain::Plain;
-use tracewalk_analysis::Statistics;
 use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff};
 use tracewalk_session::{Compared, Comparison};
 
-use super::{follow, print_statistics};
+use super::follow;
 use crate::args::{CaptureArgs, Diff};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -29,15 +26,13 @@ impl Task for Diff {
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        let start = Instant::now();
+        messages.measure(self.work);
         let other = CaptureArgs { capture: self.other.clone(), ..self.follow.capture.clone() };
         let mut sessions =
             [open::whole_trace(&self.follow.capture, messages)?, open::whole_trace(&other, messages)?];
         let how = follow::how(&self.follow, self.work.threads, messages);
         let comparison = Comparison { ignore_interrupts: self.ignore_interrupts };
         let compared = comparison.run(&mut sessions, &how, messages)?;
-        let mut total = Statistics::default();
-        compared.iter().flat_map(|compared| &compared.statistics).for_each(|done| total.add(done));
         let names = [&self.follow.capture.capture, &self.other];
         let report = DiffReport {
             names: names.map(|path| Plain(path.display()).to_string()),
@@ -46,9 +41,6 @@ impl Task for Diff {
         };
         let output = self.output.as_deref();
         write_to(output, |out| (self.format.make)(out, &report, look_for(output), self.table))?;
-        if self.work.stats {
-            print_statistics(&total, start.elapsed(), self.work.threads, messages);
-        }
         if report.is_same() { Ok(()) } else { Err(Failure::Different) }
     }
 }

@@ -1,17 +1,14 @@
 //! `flow`: the executed instructions.
 
 use std::io::Write;
-use std::time::Instant;
-
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
-use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
+use tracewalk_analysis::{Code, Doubtful, Section};
 use tracewalk_report::export::{Excerpt, LastInstructions, Selection};
 use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin};
 use tracewalk_session::{Follow, Itm, Itms, NoticeKind, Observer as _, Session, View};
 
-use super::print_statistics;
 use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -32,36 +29,29 @@ impl Task for Flow {
         self.format.name == "text"
     }
 
+    /// Prints the executed instructions.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        messages.measure(self.work);
+        let selection = self.selection()?;
+        let mut session = open::live_or_itm(&self.capture, messages)?;
+        let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
+        let how = Follow { places: messages.records(), ..self.how() };
+        let view = View::new(window, None);
+        view.check(&mut session, &how, messages)?;
+        if self.source_lines && self.format.make.names {
+            session.check_lines(&self.source_dirs, messages)?;
+        }
+        let mut printing = Printing { args: self, selection, how, view, messages };
+        let stream = Stream::to(self.output.as_deref(), &session);
+        let at_once = stream.at_once;
+        stream.write(|out| printing.sources(&mut session, out, at_once))?;
+        // The process ends here. Freeing each name first would take a tenth of a short command's time.
+        std::mem::forget(session);
+        Ok(())
     }
 }
 
-/// Prints the executed instructions.
-fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    let selection = args.selection()?;
-    let mut session = open::live_or_itm(&args.capture, messages)?;
-    let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
-    let how = Follow { places: messages.records(), ..args.how() };
-    let view = View::new(window, None);
-    view.check(&mut session, &how, messages)?;
-    if args.source_lines && args.format.make.names {
-        session.check_lines(&args.source_dirs, messages)?;
-    }
-    let mut printing = Printing { args, selection, how, view, messages, total: Statistics::default() };
-    let stream = Stream::to(args.output.as_deref(), &session);
-    let at_once = stream.at_once;
-    stream.write(|out| printing.sources(&mut session, out, at_once))?;
-    if args.work.stats {
-        print_statistics(&printing.total, start.elapsed(), args.work.threads, messages);
-    }
-    // The process ends here. Freeing each name first would take a tenth of a short command's time.
-    std::mem::forget(session);
-    Ok(())
-}
-
-/// The output, and its statistics.
+/// The output.
 struct Printing<'a> {
     args: &'a Flow,
     /// The selected part of each source; `None` for all of it.
@@ -69,7 +59,6 @@ struct Printing<'a> {
     how: Follow,
     view: View,
     messages: &'a Messages,
-    total: Statistics,
 }
 
 impl Printing<'_> {
@@ -92,12 +81,11 @@ impl Printing<'_> {
 
     /// Follows all sources, each record handed on in the order of the trace.
     fn in_order(&mut self, session: &mut Session, out: &mut dyn Write, at_once: bool) -> Result<(), Failure> {
-        let Self { args, selection, how, view, messages, total } = self;
+        let Self { args, selection, how, view, messages } = self;
         let mut exporter = exporter(args, selection.as_ref(), at_once, out);
         exporter.begin()?;
         session.each_source(*messages, |session, source| {
-            let outcome = view.run(session, source, how, &mut *exporter, *messages)?;
-            total.add(&outcome.statistics);
+            view.run(session, source, how, &mut *exporter, *messages)?;
             Ok::<(), Failure>(())
         })?;
         itms_alone(session, &mut *exporter, messages)?;
@@ -115,11 +103,10 @@ impl WithJoin for ByThreads<'_, '_> {
     type Answer = Result<(), Failure>;
 
     fn with(self, exporter: &mut impl Join) -> Result<(), Failure> {
-        let Self { printing: Printing { how, messages, total, .. }, session } = self;
+        let Self { printing: Printing { how, messages, .. }, session } = self;
         exporter.begin()?;
         session.each_source(*messages, |session, source| {
-            let outcome = session.run_in_parts(source, how, exporter, *messages)?;
-            total.add(&outcome.statistics);
+            session.run_in_parts(source, how, exporter, *messages)?;
             Ok::<(), Failure>(())
         })?;
         Ok(exporter.finish(messages.complete())?)

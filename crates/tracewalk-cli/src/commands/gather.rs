@@ -81,6 +81,9 @@ impl<'a> Front<'a> {
     ) -> Result<Gathered<Q::Answer>, Failure> {
         let gathered = places.ask(question, by_run, saved, self)?;
         let file = self.args.captures.as_ref().zip(self.args.captures_format());
+        if gathered.captures.is_some() {
+            self.messages.add(&gathered.answered.statistics);
+        }
         if let (Some(table), Some((file, format))) = (&gathered.captures, file) {
             write_to(Some(file), |out| (format.make)(out, table, look_for(Some(file))))?;
         }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
-
 use tracewalk_analysis::Code;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::interrupts::{Activities, Measured, ProgramActivities};
@@ -13,7 +11,7 @@ use tracewalk_report::formats;
 use tracewalk_session::{Gathered, interrupts};
 
 use super::gather::Front;
-use super::{print_statistics, refuse_frequency, timeline};
+use super::{refuse_frequency, timeline};
 use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -35,40 +33,35 @@ impl Task for Interrupts {
         self.format.is_none_or(|format| format.name == "text")
     }
 
+    /// Measures exceptions, writes and saves the result.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        messages.measure(self.work);
+        let (window, stated, frequency) = (self.window.window()?, self.axis.unit.unit(), self.axis.frequency);
+        let results = [self.save.as_deref(), self.output.as_deref()];
+        let asked = format!("{window:?} {stated:?} {frequency:?} {}", self.functions);
+        let front = Front::new(&self.places, messages);
+        let gather = front.request(results, asked, self.work.threads)?;
+        let places = gather.find(&front)?;
+        if let captures @ [_, _, ..] = places.captures() {
+            captures.iter().try_for_each(|capture| refuse_stream(self, capture))?;
+        }
+        let question = places.interrupts::<Front<'_>>(window, (stated, frequency), self.functions)?;
+        let unit = question.unit;
+        unit.map_or(Ok(()), |unit| refuse_frequency(unit, frequency))?;
+        let open = move |capture: &CaptureArgs, messages: &Messages| timeline::open(capture, unit, messages);
+        let front = front.opening(&open);
+        let mut gathered = front.ask(places, &question, false, |_, _| {})?;
+        question.view.finish()?;
+        front.save(&gathered, self.save.as_ref())?;
+        if let Some(format) =
+            self.format.or_else(|| formats::INTERRUPTS.first().filter(|_| self.save.is_none()))
+        {
+            let report = report(self, &mut gathered, messages)?;
+            let output = self.output.as_deref();
+            write_to(output, |out| (format.make)(out, &report, look_for(output)))?;
+        }
+        Ok(())
     }
-}
-
-/// Measures exceptions, writes and saves the result.
-fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    let (window, stated, frequency) = (args.window.window()?, args.axis.unit.unit(), args.axis.frequency);
-    let results = [args.save.as_deref(), args.output.as_deref()];
-    let asked = format!("{window:?} {stated:?} {frequency:?} {}", args.functions);
-    let front = Front::new(&args.places, messages);
-    let gather = front.request(results, asked, args.work.threads)?;
-    let places = gather.find(&front)?;
-    if let captures @ [_, _, ..] = places.captures() {
-        captures.iter().try_for_each(|capture| refuse_stream(args, capture))?;
-    }
-    let question = places.interrupts::<Front<'_>>(window, (stated, frequency), args.functions)?;
-    let unit = question.unit;
-    unit.map_or(Ok(()), |unit| refuse_frequency(unit, frequency))?;
-    let open = move |capture: &CaptureArgs, messages: &Messages| timeline::open(capture, unit, messages);
-    let mut gathered = front.opening(&open).ask(places, &question, false, |_, _| {})?;
-    question.view.finish()?;
-    Front::new(&args.places, messages).save(&gathered, args.save.as_ref())?;
-    if let Some(format) = args.format.or_else(|| formats::INTERRUPTS.first().filter(|_| args.save.is_none()))
-    {
-        let report = report(args, &mut gathered, messages)?;
-        let output = args.output.as_deref();
-        write_to(output, |out| (format.make)(out, &report, look_for(output)))?;
-    }
-    if args.work.stats {
-        print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
-    }
-    Ok(())
 }
 
 /// Refuses a capture that arrives over time and can be read only once.

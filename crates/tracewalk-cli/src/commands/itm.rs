@@ -29,50 +29,46 @@ impl Task for Itm {
         false
     }
 
+    /// Prints the reports of ITMs.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
-    }
-}
-
-/// Prints the reports of ITMs.
-fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
-    if !args.ports.is_empty() && !args.format.make.of_ports {
-        let problem = "--port is for --format text; other formats include every port";
-        return Err(Failure::input("option_of_other_format", problem, "leave out --port"));
-    }
-    let mut session = open::for_itms(&args.capture, messages)?;
-    if session.itms().is_empty() {
-        return Err(Failure::input(
-            "no_itm",
-            format!("{}: contains no recognisable ITM trace", args.capture.capture.display()),
-            "state the ITM's trace ID with --source ID=itm, or state that all bytes are an ITM's with --container raw \
+        if !self.ports.is_empty() && !self.format.make.of_ports {
+            let problem = "--port is for --format text; other formats include every port";
+            return Err(Failure::input("option_of_other_format", problem, "leave out --port"));
+        }
+        let mut session = open::for_itms(&self.capture, messages)?;
+        if session.itms().is_empty() {
+            return Err(Failure::input(
+                "no_itm",
+                format!("{}: contains no recognisable ITM trace", self.capture.capture.display()),
+                "state the ITM's trace ID with --source ID=itm, or state that all bytes are an ITM's with --container raw \
              --source itm",
-        ));
-    }
-    let ports = if args.ports.is_empty() { vec![0] } else { args.ports.clone() };
-    let output = args.output.as_deref();
-    let options = ItmOptions { look: look_for(output), ports, table: args.table };
-    let mut written = Written::default();
-    Stream::to(output, &session).write(|out| {
-        let mut exporter = (args.format.make.export)(out, &options);
-        let mut itms = Itms::new(&session, session.itms().to_vec());
-        session.wait_for_itms(|| {
-            itms.each(|record| {
-                written.add(&record.event);
-                exporter.record(record)
-            })
+            ));
+        }
+        let ports = if self.ports.is_empty() { vec![0] } else { self.ports.clone() };
+        let output = self.output.as_deref();
+        let options = ItmOptions { look: look_for(output), ports, table: self.table };
+        let mut written = Written::default();
+        Stream::to(output, &session).write(|out| {
+            let mut exporter = (self.format.make.export)(out, &options);
+            let mut itms = Itms::new(&session, session.itms().to_vec());
+            session.wait_for_itms(|| {
+                itms.each(|record| {
+                    written.add(&record.event);
+                    exporter.record(record)
+                })
+            })?;
+            let counts = itms.finish(messages);
+            messages.record(|record| {
+                counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
+            });
+            let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
+            Ok(exporter.finish(&counted, messages.complete())?)
         })?;
-        let counts = itms.finish(messages);
-        messages.record(|record| {
-            counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
-        });
-        let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
-        Ok(exporter.finish(&counted, messages.complete())?)
-    })?;
-    if args.format.make.of_ports {
-        written.report_missing(&options.ports, !args.ports.is_empty(), messages);
+        if self.format.make.of_ports {
+            written.report_missing(&options.ports, !self.ports.is_empty(), messages);
+        }
+        Ok(session.end_source(messages)?)
     }
-    Ok(session.end_source(messages)?)
 }
 
 /// The number of bytes that software wrote to each stimulus port.

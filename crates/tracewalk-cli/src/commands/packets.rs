@@ -1,17 +1,14 @@
 //! `packets`: the packets of each source.
 
-use std::time::Instant;
-
 use tracewalk::protocol::Malformation;
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::Code;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Code, Statistics};
 
 use tracewalk_session::{LostPlaces, NoticeKind, Observer as _, Session, Source};
 
-use super::print_statistics;
 use crate::args::Packets;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -32,31 +29,22 @@ impl Task for Packets {
         self.format.name == "text"
     }
 
+    /// Prints the packets.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        messages.measure(self.work);
+        let mut session = open::live(&self.capture, messages)?;
+        let output = self.output.as_deref();
+        Stream::to(output, &session).write(|out| {
+            let mut exporter = (self.format.make)(out, look_for(output));
+            if let Some(exporter) = &mut exporter {
+                exporter.begin()?;
+            }
+            session.each_source(messages, |session, source| {
+                packets(session, source, exporter.as_deref_mut(), messages)
+            })?;
+            Ok(exporter.map_or(Ok(()), |mut exporter| exporter.finish(messages.complete()))?)
+        })
     }
-}
-
-/// Prints the packets.
-fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    let mut session = open::live(&args.capture, messages)?;
-    let (output, mut total) = (args.output.as_deref(), Statistics::default());
-    Stream::to(output, &session).write(|out| {
-        let mut exporter = (args.format.make)(out, look_for(output));
-        if let Some(exporter) = &mut exporter {
-            exporter.begin()?;
-        }
-        session.each_source(messages, |session, source| {
-            total.add(&packets(session, source, exporter.as_deref_mut(), messages)?);
-            Ok::<(), Failure>(())
-        })?;
-        Ok(exporter.map_or(Ok(()), |mut exporter| exporter.finish(messages.complete()))?)
-    })?;
-    if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads, messages);
-    }
-    Ok(())
 }
 
 fn packets(
@@ -64,7 +52,7 @@ fn packets(
     source: &Source,
     mut exporter: Option<&mut (dyn for<'a> Sink<PacketRecord<'a>> + '_)>,
     messages: &Messages,
-) -> Result<Statistics, Failure> {
+) -> Result<(), Failure> {
     let watch = session.watch(source, messages);
     let buffer = session.buffer(source);
     let mut places = LostPlaces::default();
@@ -99,5 +87,6 @@ fn packets(
         let (source, count) = (source.id, statistics.malformed);
         messages.notice(NoticeKind::Malformed { source, count, first: Some(reason) }.at(at));
     }
-    Ok(statistics)
+    messages.add(&statistics);
+    Ok(())
 }

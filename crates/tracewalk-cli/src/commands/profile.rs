@@ -1,7 +1,5 @@
 //! `profile`: the cost of functions.
 
-use std::time::Instant;
-
 use tracewalk::plain::Plain;
 use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::Unit;
@@ -11,7 +9,7 @@ use tracewalk_report::formats::{self, Format, WriteProfile};
 use tracewalk_session::{Gathered, OfProfile, View};
 
 use super::gather::Front;
-use super::{no_measure, print_statistics, refuse_frequency};
+use super::{no_measure, refuse_frequency};
 use crate::args::{self, CostChoice, PlacesArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -32,31 +30,25 @@ impl Task for args::Profile {
         self.format.is_none_or(|format| format.name == "text")
     }
 
+    /// Records the cost of functions, writes and saves it.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        messages.measure(self.work);
+        let window = self.window.window()?;
+        let results = [self.save.as_deref(), self.output.as_deref()];
+        let front = Front::new(&self.places, messages);
+        let gather = front.request(results, format!("{window:?}"), self.work.threads)?;
+        let places = gather.find(&front)?;
+        places.refuse_window(&window)?;
+        let question = OfProfile { view: View::new(window, None) };
+        let gathered = front.ask(places, &question, false, |_, _| {})?;
+        question.view.finish()?;
+        front.save(&gathered, self.save.as_ref())?;
+        if let Some(format) = self.format.or_else(|| formats::PROFILE.first().filter(|_| self.save.is_none()))
+        {
+            report(self, format, &gathered)?;
+        }
+        Ok(())
     }
-}
-
-/// Records the cost of functions, writes and saves it.
-fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    let window = args.window.window()?;
-    let results = [args.save.as_deref(), args.output.as_deref()];
-    let front = Front::new(&args.places, messages);
-    let gather = front.request(results, format!("{window:?}"), args.work.threads)?;
-    let places = gather.find(&front)?;
-    places.refuse_window(&window)?;
-    let question = OfProfile { view: View::new(window, None) };
-    let gathered = front.ask(places, &question, false, |_, _| {})?;
-    question.view.finish()?;
-    front.save(&gathered, args.save.as_ref())?;
-    if let Some(format) = args.format.or_else(|| formats::PROFILE.first().filter(|_| args.save.is_none())) {
-        report(args, format, &gathered)?;
-    }
-    if args.work.stats {
-        print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
-    }
-    Ok(())
 }
 
 fn report(

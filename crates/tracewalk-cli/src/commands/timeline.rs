@@ -1,14 +1,11 @@
 //! `timeline`: functions, interrupts and tasks along an axis.
 
 use std::io::{self, BufWriter, Write};
-use std::time::Instant;
-
-use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
 
-use super::{follow, print_statistics, refuse_frequency};
+use super::{follow, refuse_frequency};
 use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -36,51 +33,41 @@ impl Task for args::Timeline {
         self.format.name == "text"
     }
 
+    /// Writes a timeline.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
-    }
-}
-
-/// Writes a timeline.
-fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
-    let start = Instant::now();
-    let (window, unit) = (args.window.window()?, args.axis.unit.unit());
-    let mut session = open(&args.follow.capture, unit, messages)?;
-    let how = follow::how(&args.follow, args.work.threads, messages);
-    let view = View::new(window.clone(), unit);
-    view.check(&mut session, &how, messages)?;
-    let scale = session.scale(unit, args.axis.frequency, &how, messages)?;
-    refuse_frequency(scale.unit, args.axis.frequency)?;
-    let output = output::file(args.output.as_deref());
-    let stream = Stream::to(output, &session);
-    let mut total = Statistics::default();
-    let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
-        let mut timelines = Timelines::new(&mut *exporter, scale, window.clone());
-        session.each_source(messages, |session, source| {
-            let outcome = view.run(session, source, &how, &mut timelines, messages)?;
-            total.add(&outcome.statistics);
-            Ok::<(), Failure>(())
-        })?;
-        view.finish()?;
-        Ok(exporter.finish(messages.complete())?)
-    };
-    match args.format.make {
-        MakeTimeline::Text(make) => {
-            let look = look_for(output);
-            stream.write(|out| write(&mut *make(out, look)))
+        messages.measure(self.work);
+        let (window, unit) = (self.window.window()?, self.axis.unit.unit());
+        let mut session = open(&self.follow.capture, unit, messages)?;
+        let how = follow::how(&self.follow, self.work.threads, messages);
+        let view = View::new(window.clone(), unit);
+        view.check(&mut session, &how, messages)?;
+        let scale = session.scale(unit, self.axis.frequency, &how, messages)?;
+        refuse_frequency(scale.unit, self.axis.frequency)?;
+        let output = output::file(self.output.as_deref());
+        let stream = Stream::to(output, &session);
+        let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
+            let mut timelines = Timelines::new(&mut *exporter, scale, window.clone());
+            session.each_source(messages, |session, source| {
+                view.run(session, source, &how, &mut timelines, messages)?;
+                Ok::<(), Failure>(())
+            })?;
+            view.finish()?;
+            Ok(exporter.finish(messages.complete())?)
+        };
+        match self.format.make {
+            MakeTimeline::Text(make) => {
+                let look = look_for(output);
+                stream.write(|out| write(&mut *make(out, look)))
+            }
+            MakeTimeline::File(make) => write_to(output, |out| write(&mut *make(out))),
+            MakeTimeline::Folder(make) => {
+                let path = output.ok_or_else(no_folder)?;
+                let mut folder = OutputFolder::new(path)?;
+                write(&mut *make(&mut folder))?;
+                folder.finish()
+            }
         }
-        MakeTimeline::File(make) => write_to(output, |out| write(&mut *make(out))),
-        MakeTimeline::Folder(make) => {
-            let path = output.ok_or_else(no_folder)?;
-            let mut folder = OutputFolder::new(path)?;
-            write(&mut *make(&mut folder))?;
-            folder.finish()
-        }
-    }?;
-    if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
-    Ok(())
 }
 
 /// Opens a capture and probes its units of time. A capture that is still arriving is probed as soon as its units can be seen, or
