@@ -42,7 +42,7 @@ use window::{AroundArgs, WindowArgs};
 pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use counts::Counts;
-pub(crate) use coverage::{Coverage, FailOn, PathMap};
+pub(crate) use coverage::{Coverage, FailOn};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;

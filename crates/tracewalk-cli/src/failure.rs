@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewalk_input::image::ImageError;
 use tracewalk_session::{OpenError, PlacesError, RunError};
 
-use tracewalk_sentences::{of_open, of_places, of_run};
+use tracewalk_sentences::{of_open, of_run};
 
 /// A failure: one sentence, ending in a remedy.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub(crate) enum Failure {
     Open(OpenError),
     /// Work on the capture ended.
     Run(RunError),
-    /// Places cannot be added up.
-    Places(PlacesError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
     /// The compared captures differ.
@@ -46,7 +44,6 @@ impl Failure {
             Self::Output(_) | Self::Write { .. } => "output",
             Self::Open(error) => error.name(),
             Self::Run(error) => error.name(),
-            Self::Places(error) => error.name(),
             Self::Different => "different",
             Self::NoFault => "no_fault",
             Self::Unmet(_) => "unmet",
@@ -56,7 +53,7 @@ impl Failure {
 
     /// Whether it concerns one capture, so that others can still be answered.
     pub(crate) const fn is_of_capture(&self) -> bool {
-        matches!(self, Self::Open(_) | Self::Run(_))
+        matches!(self, Self::Open(_) | Self::Run(_)) && !matches!(self, Self::Run(RunError::Places(_)))
     }
 
     /// A named pipe may have lost its reader.
@@ -75,7 +72,6 @@ impl fmt::Display for Failure {
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
             Self::Open(error) => f.write_str(&of_open(error)),
             Self::Run(error) => f.write_str(&of_run(error)),
-            Self::Places(error) => f.write_str(&of_places(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
             Self::NoFault => f.write_str("no fault ended the program"),
@@ -93,7 +89,7 @@ impl From<OpenError> for Failure {
 
 impl From<PlacesError> for Failure {
     fn from(error: PlacesError) -> Self {
-        Self::Places(error)
+        Self::Run(error.into())
     }
 }
 

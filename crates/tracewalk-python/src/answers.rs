@@ -4,14 +4,10 @@ use std::path::{Path, PathBuf};
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
-use tracewalk_analysis::coverage::{
-    Difference, Every, Limit, ProgramCoverage, ProgramInput, Report, Tracefile,
-};
+use tracewalk_analysis::coverage::{Difference, Limit, ProgramCoverage};
 use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_analysis::interrupts::Activities;
 use tracewalk_analysis::profile::{Profile, ProgramProfiles};
-use tracewalk_analysis::programs::{OfProgram, Programs as AnalysisPrograms};
-use tracewalk_analysis::saved::{Save as _, saved_kind};
 use tracewalk_analysis::table::Tabular;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Section, Statistics, table};
@@ -21,7 +17,8 @@ use tracewalk_report::export::{
 };
 use tracewalk_sentences::of_unmet;
 use tracewalk_session::{
-    Answered, Compared, Comparison, Follow, Observer, OfInterrupts, RunError, Session, View, WindowError,
+    Answered, Compared, Comparison, CoverageBase, CoverageRequest, Follow, Observer, OfInterrupts, RunError,
+    Session, View, WindowError,
 };
 
 use crate::problem::Problem;
@@ -69,47 +66,18 @@ pub(crate) struct Checks {
 
 /// The tables of coverage, and the checks that do not hold.
 pub(crate) fn covered(answered: &Answered<ProgramCoverage>, checks: &Checks) -> Result<Tables, Problem> {
-    let inputs = inputs(&answered.programs, answered)?;
-    let report = Report::of(&inputs, &Every);
-    let source = |name: &str| inputs.iter().find_map(|input| input.code.symbols.source_file(name));
-    let difference = match &checks.base {
-        Some(file) => {
-            let base = base(file, answered)?;
-            Some(Difference::between(&base, &Tracefile::of(&report, source)))
-        }
+    let base = match &checks.base {
+        Some(file) => Some(CoverageBase::read(file, read_base, Vec::new())?),
         None => None,
     };
+    let request = CoverageRequest { base, ..CoverageRequest::default() };
+    let reported = request.report(answered, &mut |_| {})?;
     let mut unmet = if checks.on_loss { answered.programs.losses() } else { Vec::new() };
-    unmet.extend(Limit::unmet(&checks.limits, &report, None));
-    let regressions = difference.iter().filter(|_| checks.on_regression).flat_map(Difference::regressions);
-    unmet.extend(regressions);
-    let tables = report.tables().into_iter().chain(difference.as_ref().map(Difference::table));
+    unmet.extend(reported.unmet(&checks.limits, checks.on_regression));
+    let difference = reported.difference.as_ref().map(Difference::table);
+    let tables = reported.report.tables().into_iter().chain(difference);
     let tables = tables_of(answered, &tables.collect::<Vec<_>>())?;
     Ok(Tables { unmet: unmet.iter().map(of_unmet).collect(), ..tables })
-}
-
-/// The programs of coverage.
-fn inputs<'a>(
-    found: &'a AnalysisPrograms<ProgramCoverage>,
-    answered: &'a Answered<ProgramCoverage>,
-) -> Result<Vec<ProgramInput<'a>>, Problem> {
-    let inputs = found.programs.iter().map(|(id, OfProgram { images, found })| {
-        Ok(ProgramInput { id, images, coverage: found, code: answered.code(id)? })
-    });
-    inputs.collect()
-}
-
-/// The base of a comparison: an LCOV tracefile, a document of coverage, or a saved file of the same program.
-fn base(file: &Path, answered: &Answered<ProgramCoverage>) -> Result<Tracefile, Problem> {
-    let problem = |problem: String| Problem::new("not_a_base", format!("{}: {problem}", file.display()));
-    let bytes = std::fs::read(file)?;
-    if saved_kind(&bytes, &[ProgramCoverage::KIND]).is_none() {
-        return read_base(&String::from_utf8_lossy(&bytes)).map_err(problem);
-    }
-    let saved = AnalysisPrograms::read(&*bytes).map_err(|error| problem(error.to_string()))?;
-    let inputs = inputs(&saved, answered)?;
-    let source = |name: &str| inputs.iter().find_map(|input| input.code.symbols.source_file(name));
-    Ok(Tracefile::of(&Report::of(&inputs, &Every), source))
 }
 
 /// The tables of execution counts.

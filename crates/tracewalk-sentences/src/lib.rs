@@ -25,6 +25,7 @@ macro_rules! page {
 }
 
 mod captures;
+mod coverage;
 mod files;
 mod following;
 mod names;
@@ -32,16 +33,15 @@ mod opening;
 mod parts;
 mod places;
 mod remedies;
-mod unmet;
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_session::{GatherError, Notice, OpenError, RunError};
 
 pub use captures::row;
+pub use coverage::{of_coverage_notice, of_unmet};
 pub use names::{as_option, itm_name, quoted, source_name};
-pub use places::{of_places, of_places_notice};
+pub use places::of_places_notice;
 use remedies::remedy;
-pub use unmet::of_unmet;
 
 /// The sentence of a notice: what is wrong or was inferred, where, and which option helps. No full stop.
 #[must_use]
@@ -70,6 +70,8 @@ pub fn of_run(error: &RunError) -> String {
     match error {
         RunError::Image(error) => of_open(&error.clone().into()),
         RunError::Open(error) => of_open(error),
+        RunError::Coverage(error) => format!("{error}; {}", coverage::remedy(error)),
+        RunError::Places(error) => places::of_places(error),
         RunError::NoProgram => format!("{error}; {NO_PROGRAM}"),
         RunError::Window(error) => format!("{error}; {}", parts::of_window(error)),
         RunError::Compare(error) => format!("{error}; {}", parts::of_compare(error)),

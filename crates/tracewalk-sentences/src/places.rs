@@ -4,54 +4,47 @@ use tracewalk::plain::Plain;
 use tracewalk_analysis::programs::ProgramId;
 use tracewalk_analysis::saved::SavedErrorKind;
 use tracewalk_report::counted;
-use tracewalk_session::{PlacesError, PlacesNotice};
+use tracewalk_session::{PlacesError, PlacesErrorKind as K, PlacesNotice};
 
 use crate::NO_PROGRAM;
 
 /// The sentence of a reason why places cannot be added up, and what to try.
-#[must_use]
-pub fn of_places(error: &PlacesError) -> String {
-    let option = if matches!(error, PlacesError::Resume(..)) { "--resume " } else { "" };
+pub(super) fn of_places(error: &PlacesError) -> String {
+    let option = if matches!(error.kind, K::Resume(_)) { "--resume " } else { "" };
     format!("{option}{error}; {}", remedy(error))
 }
 
 fn remedy(error: &PlacesError) -> String {
-    let text = match error {
-        PlacesError::Twice(_) => "give each run once",
-        PlacesError::Unreadable(..) => "check the file's name",
-        PlacesError::Saved(_, error) if matches!(error.kind, SavedErrorKind::Version { .. }) => {
+    let text = match &error.kind {
+        K::Twice => "give each run once",
+        K::Unreadable(_) => "check the file's name",
+        K::Saved(error) if matches!(error.kind, SavedErrorKind::Version { .. }) => {
             return format!("save it again: `tracewalk {} --save`", error.saved);
         }
-        PlacesError::Saved(_, error) => {
-            return format!("give a file that `tracewalk {} --save` wrote", error.saved);
-        }
-        PlacesError::SavedNothing(_) => {
+        K::Saved(error) => return format!("give a file that `tracewalk {} --save` wrote", error.saved),
+        K::SavedNothing => {
             "leave it out; if it was saved with status 2, its messages name the reason, such as an image that was not traced"
         }
-        PlacesError::OtherKind { found, .. } => {
-            return format!("use `tracewalk {found}`, or leave the file out");
-        }
-        PlacesError::OtherProgram { found: ProgramId::Code(_), images, .. } if !images.is_empty() => {
+        K::OtherKind { found, .. } => return format!("use `tracewalk {found}`, or leave the file out"),
+        K::OtherProgram { found: ProgramId::Code(_), images, .. } if !images.is_empty() => {
             return format!("all of its memory identifies it: give each of {images} with --image");
         }
-        PlacesError::OtherProgram { .. } => NO_PROGRAM,
-        PlacesError::CannotAdd(..) => {
-            "only runs of the same program that were measured in the same way can be merged"
-        }
-        PlacesError::SavedWhole(_) => "give --from and --to when you save it",
-        PlacesError::OtherUnit { .. } => "leave out --unit, or give it when you save the file",
-        PlacesError::NoFunctions(_) => "leave out --functions, or give it when you save the file",
-        PlacesError::Arrives(_) => "name it without directories, lists, --match, --resume and --captures",
-        PlacesError::Directory(..) => "check its permissions, or give other places",
-        PlacesError::List(..) => "after @, give a text file that names one capture on each line",
-        PlacesError::NoCaptures => "select files of trace bytes by name: --match '*.bin'",
-        PlacesError::IsCapture(directory) => {
-            let directory = directory.display();
+        K::OtherProgram { .. } => NO_PROGRAM,
+        K::CannotAdd(_) => "only runs of the same program that were measured in the same way can be merged",
+        K::SavedWhole => "give --from and --to when you save it",
+        K::OtherUnit { .. } => "leave out --unit, or give it when you save the file",
+        K::NoFunctions => "leave out --functions, or give it when you save the file",
+        K::Arrives => "name it without directories, lists, --match, --resume and --captures",
+        K::Directory(_) => "check its permissions, or give other places",
+        K::List(_) => "after @, give a text file that names one capture on each line",
+        K::NoCaptures => "select files of trace bytes by name: --match '*.bin'",
+        K::IsCapture => {
+            let directory = error.file.display();
             return format!(
                 "leave out --match, or name the files of trace bytes: {directory}/*.bin without quotes"
             );
         }
-        PlacesError::Changed(_) => "start over with another file for --resume",
+        K::Changed => "start over with another file for --resume",
         // A newer session may have reasons that have no remedy here yet.
         _ => "give the options that it was written with, or start over with another file",
     };
@@ -62,18 +55,18 @@ fn remedy(error: &PlacesError) -> String {
 #[must_use]
 pub fn of_places_notice(notice: &PlacesNotice) -> String {
     match notice {
-        PlacesNotice::SameTrace { file, other } => {
+        PlacesNotice::SameTrace { count: None, file, other } => {
             format!("{}: contains exactly the trace of {}; {COPY}", file.display(), other.display())
         }
+        PlacesNotice::SameTrace { count: Some(count), file, other } => format!(
+            "found {} with exactly the trace of another one, for example {} with that of {}; {COPY}",
+            counted(*count, "capture"),
+            file.display(),
+            other.display()
+        ),
         PlacesNotice::SameContents { file, other } => {
             format!("{}: contains exactly the contents of {}; {COPY}", file.display(), other.display())
         }
-        PlacesNotice::Copies { count, first, other } => format!(
-            "found {} with exactly the trace of another one, for example {} with that of {}; {COPY}",
-            counted(*count, "capture"),
-            first.display(),
-            other.display()
-        ),
         PlacesNotice::SameRun { file, run, other } => format!(
             "{}: has a run {}, as has {}; both count as one run; save each run with its own name",
             file.display(),

@@ -15,6 +15,8 @@ use tracewalk_input::svd::SvdError;
 use tracewalk_input::{OtherFile, Setting};
 
 use crate::compare::CompareError;
+use crate::coverage::CoverageError;
+use crate::gather::PlacesError;
 use crate::window::WindowError;
 
 /// Why a capture cannot be opened. The text states the problem; `tracewalk-sentences` adds what to try.
@@ -143,12 +145,16 @@ pub enum RunError {
     Window(WindowError),
     /// Two captures cannot be compared.
     Compare(CompareError),
+    /// Places cannot be added up.
+    Places(PlacesError),
+    /// There is no report of coverage.
+    Coverage(CoverageError),
 }
 
 impl RunError {
     /// A stable short name, like `no_mtb_packet`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Sink(_) => "output",
             Self::Image(error) => error.kind.name(),
@@ -156,6 +162,8 @@ impl RunError {
             Self::NoProgram => "no_program",
             Self::Window(error) => error.name(),
             Self::Compare(error) => error.name(),
+            Self::Places(error) => error.kind.name(),
+            Self::Coverage(error) => error.name(),
         }
     }
 }
@@ -331,6 +339,8 @@ impl fmt::Display for RunError {
             Self::NoProgram => f.write_str("the answer needs a program, but none was given"),
             Self::Window(error) => error.fmt(f),
             Self::Compare(error) => error.fmt(f),
+            Self::Places(error) => error.fmt(f),
+            Self::Coverage(error) => error.fmt(f),
         }
     }
 }
@@ -372,6 +382,18 @@ impl From<WindowError> for RunError {
 impl From<CompareError> for RunError {
     fn from(error: CompareError) -> Self {
         Self::Compare(error)
+    }
+}
+
+impl From<PlacesError> for RunError {
+    fn from(error: PlacesError) -> Self {
+        Self::Places(error)
+    }
+}
+
+impl From<CoverageError> for RunError {
+    fn from(error: CoverageError) -> Self {
+        Self::Coverage(error)
     }
 }
 

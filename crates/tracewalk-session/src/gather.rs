@@ -24,7 +24,7 @@ use tracewalk::plain::Plain;
 use tracewalk::program::Program;
 use tracewalk_analysis::captures::{Captures, OneOfMany};
 use tracewalk_analysis::coverage::keeps_runs;
-use tracewalk_analysis::drive::{NoProgress, Progress};
+use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::programs::{MergeError, OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::Save;
 use tracewalk_analysis::{Code, Window};
@@ -34,7 +34,7 @@ use self::copies::Copies;
 use self::many::Many;
 use self::parts::{Parts, RunNames, head};
 pub use self::parts::{read_saved, saved_kind_of};
-pub use self::problem::{PlacesError, PlacesNotice};
+pub use self::problem::{PlacesError, PlacesErrorKind, PlacesNotice};
 use crate::additive::{Additive, Answered};
 use crate::error::{OpenError, RunError};
 use crate::gathering::OfCapture;
@@ -86,17 +86,13 @@ pub trait GatherFront: Sync {
     /// # Errors
     ///
     /// If it cannot be opened.
-    fn open(&self, request: Request) -> Result<Session, Self::Error> {
-        Ok(Session::open_observed(request, self.observer())?)
-    }
+    fn open(&self, request: Request) -> Result<Session, Self::Error>;
 
     /// Whether an error is about one capture, so that others can still be answered.
     fn is_of_capture(&self, error: &Self::Error) -> bool;
 
     /// Whether all captures that were followed alone were decoded to their ends.
-    fn is_complete(&self) -> bool {
-        true
-    }
+    fn is_complete(&self) -> bool;
 
     /// Replaces a file by what `write` writes, once that is complete.
     ///
@@ -114,21 +110,13 @@ pub trait GatherFront: Sync {
     /// # Errors
     ///
     /// If a result would replace one of them.
-    fn reads(&self, find: &mut dyn FnMut(&[PathBuf]) -> BTreeSet<PathBuf>) -> Result<(), Self::Error> {
-        let _ = find;
-        Ok(())
-    }
+    fn reads(&self, find: &mut dyn FnMut(&[PathBuf]) -> BTreeSet<PathBuf>) -> Result<(), Self::Error>;
 
     /// Images were read without a capture.
-    fn images(&self, request: &Request) {
-        let _ = request;
-    }
+    fn images(&self, request: &Request);
 
     /// Receives the number of captures that are done, of `all`.
-    fn progress(&self, all: usize) -> Box<dyn Progress> {
-        let _ = all;
-        Box::new(NoProgress)
-    }
+    fn progress(&self, all: usize) -> Box<dyn Progress>;
 }
 
 /// The captures and saved files that a [`Gather`] names.
@@ -204,11 +192,11 @@ impl<T: Save + Send> Places<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`PlacesError::SavedWhole`].
+    /// [`PlacesErrorKind::SavedWhole`].
     pub fn refuse_window(&self, window: &Window) -> Result<(), PlacesError> {
         match self.saved.first().filter(|_| *window != Window::default()) {
             None => Ok(()),
-            Some((path, _)) => Err(PlacesError::SavedWhole(path.clone())),
+            Some((path, _)) => Err(PlacesErrorKind::SavedWhole.at(path)),
         }
     }
 
@@ -242,7 +230,7 @@ impl<T: Save + Send> Places<'_, T> {
                 Ok(answered) => {
                     if let Some(known) = copies.add(capture, answered.files.clone()) {
                         let (file, other) = (capture.clone(), known.to_owned());
-                        front.notice(&PlacesNotice::SameTrace { file, other });
+                        front.notice(&PlacesNotice::SameTrace { count: None, file, other });
                     }
                     gathered.add(capture, answered);
                 }
@@ -277,7 +265,7 @@ impl<T: Save + Send> Places<'_, T> {
             gathered.refuse_other_program(&path, &part)?;
             names.distinguish(&mut gathered.answered.programs, &path, &mut part);
             let merged = gathered.answered.programs.merge(part);
-            merged.map_err(|error| PlacesError::CannotAdd(path.clone(), error))?;
+            merged.map_err(|error| PlacesErrorKind::CannotAdd(error).at(&path))?;
             gathered.dated.push(path);
         }
         Ok(gathered)
@@ -364,10 +352,10 @@ impl<T: Save> Gathered<T> {
     ///
     /// # Errors
     ///
-    /// [`PlacesError::CannotAdd`].
+    /// [`PlacesErrorKind::CannotAdd`].
     pub fn refuse_several_programs(&self) -> Result<(), PlacesError> {
         match &self.other_program {
-            Some((capture, error)) => Err(PlacesError::CannotAdd(capture.clone(), error.clone())),
+            Some((capture, error)) => Err(PlacesErrorKind::CannotAdd(error.clone()).at(capture)),
             None => Ok(()),
         }
     }
@@ -429,12 +417,12 @@ impl<T: Save> Gathered<T> {
             Some(found) => {
                 let nothing = ProgramId::of(&Program::new(), []);
                 let known = self.answered.code.keys().filter(|id| **id != nothing);
-                Err(PlacesError::OtherProgram {
-                    file: path.to_owned(),
+                let kind = PlacesErrorKind::OtherProgram {
                     found: found.clone(),
                     images: part.programs.get(found).map(OfProgram::name).unwrap_or_default(),
                     expected: known.cloned().collect(),
-                })
+                };
+                Err(kind.at(path))
             }
         }
     }
@@ -446,7 +434,7 @@ fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), 
     for path in paths {
         let Ok(file) = path.canonicalize() else { continue };
         if !known.insert(file) {
-            return Err(PlacesError::Twice(path.clone()));
+            return Err(PlacesErrorKind::Twice.at(path));
         }
     }
     Ok(())

@@ -68,7 +68,7 @@ pub enum GatherError {
 impl GatherError {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Open(error) => error.name(),
             Self::Run(error) => error.name(),

@@ -35,8 +35,8 @@ mod code;
 mod compare;
 mod contents;
 mod counted;
+mod coverage;
 mod covered;
-mod ending;
 mod error;
 mod follow;
 mod frames;
@@ -72,11 +72,15 @@ pub use additive::{Additive, Answered, OfCounts, OfCoverage, OfInterrupts, OfPro
 pub use arrival::{Arrival, Begin};
 pub use beside::Itms;
 pub use compare::{CompareError, Compared, Comparison};
+pub use coverage::{
+    BaseSources, CoverageBase, CoverageError, CoverageNotice, CoverageRequest, PathMap, Reported, Selects,
+};
 pub use covered::Covered;
 pub use error::{OpenError, RunError, Unstated};
 pub use frames::{Frames, Odd, repack};
 pub use gather::{
-    Gather, GatherFront, Gathered, Places, PlacesError, PlacesNotice, read_saved, saved_kind_of,
+    Gather, GatherFront, Gathered, Places, PlacesError, PlacesErrorKind, PlacesNotice, read_saved,
+    saved_kind_of,
 };
 pub use gathering::{GatherError, Gathering, OfCapture};
 pub use infer::mtb_order;

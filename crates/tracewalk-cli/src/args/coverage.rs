@@ -1,6 +1,5 @@
 //! The options of `coverage`.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -8,7 +7,7 @@ use tracewalk_analysis::coverage::Limit;
 use tracewalk_input::image::ImageRequest;
 use tracewalk_report::formats::{self, COVERAGE_TABLES, Format, WriteCoverage};
 
-use tracewalk_session::Pattern;
+use tracewalk_session::{PathMap, Pattern};
 
 use super::built_in;
 use super::places::PlacesArgs;
@@ -116,16 +115,6 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// The path of a source file in reports, if `--path-map` changes it: by the first map that matches.
-    pub(crate) fn shown_path(&self, path: &str) -> Option<String> {
-        self.renamed(path).map(|(_, path)| path)
-    }
-
-    /// As [`Coverage::shown_path`], with the number of the map.
-    pub(crate) fn renamed(&self, path: &str) -> Option<(usize, String)> {
-        self.path_maps.iter().enumerate().find_map(|(number, map)| Some((number, map.apply(path)?)))
-    }
-
     /// The reports: the format and the file of each; `None` is standard output.
     pub(crate) fn reports(&self) -> Vec<(&'static Format<WriteCoverage>, Option<&Path>)> {
         let stated = self.format.or_else(|| formats::COVERAGE.first());
@@ -152,46 +141,9 @@ pub(crate) enum FailOn {
     Regression,
 }
 
-/// The beginning of paths in the debugging information, and its replacement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PathMap {
-    old: String,
-    new: String,
-}
-
-impl PathMap {
-    /// The path, if it begins with these folders.
-    pub(crate) fn apply(&self, path: &str) -> Option<String> {
-        let rest = path.strip_prefix(&self.old)?;
-        let is_whole = rest.is_empty() || self.old.ends_with(['/', '\\']) || rest.starts_with(['/', '\\']);
-        is_whole.then(|| format!("{}{rest}", self.new))
-    }
-}
-
-impl fmt::Display for PathMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.old, self.new)
-    }
-}
-
 fn path_map(text: &str) -> Result<PathMap, String> {
     match text.split_once('=') {
         Some((old, new)) if !old.is_empty() => Ok(PathMap { old: old.to_owned(), new: new.to_owned() }),
         _ => Err("expected OLD=NEW, for example /build/project=/home/me/project".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_mapped_by_whole_folders() {
-        let apply = |map: &str, path: &str| path_map(map).unwrap().apply(path);
-        assert_eq!(apply("/build/a=/home/me", "/build/a/src/x.c").as_deref(), Some("/home/me/src/x.c"));
-        assert_eq!(apply("/build/a/=", "/build/a/src/x.c").as_deref(), Some("src/x.c"));
-        assert_eq!(apply("C:\\a=b", "C:\\a\\x.c").as_deref(), Some("b\\x.c"));
-        assert_eq!(apply("/build/a=/home/me", "/build/ab/x.c"), None);
-        assert!(path_map("=/new").is_err() && path_map("/old").is_err());
     }
 }

@@ -1,36 +1,31 @@
 //! `coverage`: the code of a program that ran.
 
-mod base;
-mod paths;
-mod revisions;
-mod selection;
-mod stale;
-
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tracewalk_analysis::coverage::{
-    Difference, Limit, LimitMeasure, ProgramCoverage, ProgramInput, Report, Stale, Tracefile, Unmet,
-};
-use tracewalk_analysis::programs::OfProgram;
+use tracewalk::plain::Plain;
+use tracewalk_analysis::coverage::{LimitMeasure, ProgramCoverage, SourceDiff, Unmet};
+use tracewalk_report::export::{read_base, read_source_diff};
 use tracewalk_report::formats::{CoverageAnswer, Format, WriteCoverage};
-use tracewalk_report::why_stale;
-use tracewalk_sentences::of_unmet;
-use tracewalk_session::{Gathered, OfCoverage};
+use tracewalk_sentences::{of_coverage_notice, of_unmet};
+use tracewalk_session::{
+    BaseSources, CoverageBase, CoverageRequest, FollowedProgram, Gathered, OfCoverage, PlacesErrorKind,
+};
 
 use super::gather::Front;
-use crate::args::{Coverage, FailOn, PathMap};
+use crate::args::{CaptureArgs, Coverage, FailOn};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
-use paths::Paths;
-use selection::Selection;
+/// The longest diff.
+const LONGEST_DIFF: u64 = 256 << 20;
 
 impl Task for Coverage {
     fn reads(&self) -> Reads<'_> {
-        let changes = self.base_src.iter().filter(|file| !revisions::is_standard_input(file));
+        let changes = self.base_src.iter().filter(|file| !is_standard_input(file));
         let changes = changes.filter(|file| !file.is_dir());
         Reads {
             beside: self.diff.iter().chain(changes).map(PathBuf::as_path).collect(),
@@ -92,19 +87,10 @@ fn gather(
     })
 }
 
-/// The inputs of a report.
-fn inputs(gathered: &Gathered<ProgramCoverage>) -> Result<Vec<ProgramInput<'_>>, Failure> {
-    let programs = gathered.answered.programs.programs.iter();
-    let inputs = programs.map(|(id, OfProgram { images, found })| {
-        let code = gathered.answered.code(id)?;
-        Ok(ProgramInput { id, images, coverage: found, code })
-    });
-    inputs.collect()
-}
-
 /// A saved file has all code, whatever the options select.
 fn note_selection(args: &Coverage, file: &Path, messages: &Messages) {
-    if Selection::of(args).is_given() {
+    let all = [&args.include, &args.exclude, &args.include_function, &args.exclude_function];
+    if all.iter().any(|patterns| !patterns.is_empty()) {
         messages.note(
             "saved_whole",
             format_args!(
@@ -143,134 +129,107 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the reports; returns the messages of the limits that do not hold.
+/// What the report shows, and what it is compared with.
+fn request(
+    args: &Coverage,
+    gathered: &Gathered<ProgramCoverage>,
+    messages: &Messages,
+) -> Result<CoverageRequest, Failure> {
+    let base = match &args.diff {
+        None => None,
+        Some(file) => {
+            let images = args.base_images.clone();
+            let request = CaptureArgs { images, ..args.places.follow.capture.clone() }.request();
+            let programs = match request.images.is_empty() {
+                true => Vec::new(),
+                false => FollowedProgram::of_images(&request, &[], messages)?,
+            };
+            Some(CoverageBase::read(file, read_base, programs)?)
+        }
+    };
+    let base_sources = match &args.base_src {
+        None => None,
+        Some(place) if place.is_dir() => Some(BaseSources::Directory(place.clone())),
+        Some(file) => Some(BaseSources::Diff(file.clone(), read_diff(file, args)?)),
+    };
+    Ok(CoverageRequest {
+        include: args.include.clone(),
+        exclude: args.exclude.clone(),
+        include_function: args.include_function.clone(),
+        exclude_function: args.exclude_function.clone(),
+        path_maps: args.path_maps.clone(),
+        base,
+        base_sources,
+        needs_sources: !args.places.follow.source_dirs.is_empty(),
+        dated: gathered.dated().map(Path::to_owned).collect(),
+    })
+}
+
+/// Writes the reports; returns the limits that do not hold.
 fn report(
     args: &Coverage,
     reports: &[(&'static Format<WriteCoverage>, Option<&Path>)],
     gathered: &Gathered<ProgramCoverage>,
     messages: &Messages,
 ) -> Result<Vec<Unmet>, Failure> {
-    let inputs = inputs(gathered)?;
-    let complete = gathered.answered.programs.complete;
-    let selection = Selection::of(args);
-    let mut report = Report { complete, ..Report::of(&inputs, &selection) };
-    let paths = Paths::of(&mut report, args);
-    let missing = stale::mark(&mut report, gathered.dated(), |name| paths.found(&inputs, name));
-    warn_of_stale(&report, messages);
-    if !args.places.follow.source_dirs.is_empty() {
-        report_missing(&missing, report.files.len(), messages);
-    }
-    if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
+    let request = request(args, gathered, messages)?;
+    let reported = request.report(&gathered.answered, &mut |notice| {
+        messages.say(notice.severity(), notice.name(), None, &of_coverage_notice(notice));
+    })?;
+    if matches!(args.table, "runs" | "lines_by_run") && reported.report.runs.is_empty() {
         return Err(Failure::input(
             "no_runs",
             format!("--table {} needs runs, but they were not kept apart", args.table),
             "add --by-run",
         ));
     }
-    // Without a program no pattern matches, and none is wrong.
-    if !inputs.is_empty() {
-        let unused_maps = paths.unused.iter().filter(|map| !selection.renamed_by(**map));
-        let unused_maps = unused_maps.filter_map(|map| args.path_maps.get(*map)).collect::<Vec<_>>();
-        judge_patterns(&report, &selection, &unused_maps, messages)?;
-    }
-    if args.diff.is_some() && inputs.is_empty() {
-        return Err(Failure::input(
-            "nothing_to_compare",
-            "nothing was measured, so that a comparison with any base would show no loss",
-            "check that the image is the program that was traced, and that the capture holds its trace",
-        ));
-    }
-    let source = |file: &str| paths.source(&inputs, file);
-    let difference = match &args.diff {
-        Some(file) => {
-            let base = base::read(file, args, gathered, messages)?;
-            let now = Tracefile::of(&report, source);
-            let text = |name: &str| source(name).map(|found| found.text);
-            let mut difference = revisions::difference(args, &base, &now, &text, messages)?;
-            Paths::name_difference(&mut difference, &report, source);
-            Some(difference)
-        }
-        None => None,
-    };
     for (format, file) in reports {
         let answer = CoverageAnswer {
-            report: &report,
-            inputs: &inputs,
-            difference: difference.as_ref(),
-            source: &source,
+            report: &reported.report,
+            inputs: &reported.inputs,
+            difference: reported.difference.as_ref(),
+            source: &|file| reported.source(file),
             look: look_for(*file),
             table: args.table,
             time: time(),
         };
         write_to(*file, |out| (format.make)(out, &answer))?;
     }
-    let changed = difference.as_ref().and_then(|difference| difference.changed);
-    let mut unmet = Limit::unmet(&args.fail_under, &report, changed);
-    if args.fail_on.contains(&FailOn::Regression) {
-        unmet.extend(difference.iter().flat_map(Difference::regressions));
-    }
-    Ok(unmet)
+    Ok(reported.unmet(&args.fail_under, args.fail_on.contains(&FailOn::Regression)))
 }
 
-/// Refuses a selection of nothing, and warns of patterns and maps that match nothing.
-fn judge_patterns(
-    report: &Report,
-    selection: &Selection<'_>,
-    unused_maps: &[&PathMap],
-    messages: &Messages,
-) -> Result<(), Failure> {
-    if report.files.is_empty() && selection.leaves_nothing() {
-        return Err(Failure::input(
-            "nothing_selected",
-            "--include and --include-function match nothing in the program",
-            "check the patterns, or leave them out",
-        ));
-    }
-    for (option, pattern) in selection.unused() {
-        messages.warning(
-            "unused_pattern",
-            format_args!("{option} {pattern}: matches nothing in the program; check the pattern"),
-        );
-    }
-    for map in unused_maps {
-        messages.warning(
-            "unused_path_map",
-            format_args!("--path-map {map}: no source path begins with OLD; `--format json` lists the paths"),
-        );
-    }
-    Ok(())
+/// Whether a diff is read from standard input.
+fn is_standard_input(file: &Path) -> bool {
+    file.as_os_str() == "-"
 }
 
-/// Reports sources that are in no `--src-dir`: libraries often have none, but a program has.
-fn report_missing(missing: &[String], files: usize, messages: &Messages) {
-    let Some(first) = missing.first() else { return };
-    let text = format_args!(
-        "{} of {files} source files were not found, the first: {first}; check --src-dir and --path-map",
-        missing.len()
-    );
-    if missing.len() == files {
-        messages.warning("sources_not_found", text);
+fn read_diff(file: &Path, args: &Coverage) -> Result<SourceDiff, Failure> {
+    let mut text = Vec::new();
+    if is_standard_input(file) {
+        if is_standard_input(&args.places.follow.capture.capture) {
+            return Err(Failure::input(
+                "standard_input_twice",
+                "the capture and --base-src cannot both be read from standard input",
+                "write the diff to a file",
+            ));
+        }
+        let read = std::io::stdin().lock().take(LONGEST_DIFF).read_to_end(&mut text);
+        read.map_err(|error| no_diff(file, error))?;
     } else {
-        messages.note("sources_not_found", text);
+        let reader = tracewalk_input::reader(file, LONGEST_DIFF)
+            .map_err(|problem| PlacesErrorKind::Unreadable(problem).at(file))?;
+        let mut reader = reader;
+        reader.read_to_end(&mut text).map_err(|error| no_diff(file, error))?;
     }
+    read_source_diff(&text).map_err(|error| no_diff(file, error))
 }
 
-/// Warns of sources that were not compiled, in a line for each reason.
-fn warn_of_stale(report: &Report, messages: &Messages) {
-    for reason in [Stale::Checksum, Stale::Shorter, Stale::Newer] {
-        let mut files = report.stale().filter(|(_, why)| *why == reason).map(|(file, _)| &file.name);
-        let Some(first) = files.next() else { continue };
-        let others = files.count();
-        let more = if others == 0 { String::new() } else { format!(" and {others} more") };
-        let certain = if reason == Stale::Newer { "may not be" } else { "is not" };
-        messages.warning(
-            "stale_source",
-            format_args!(
-                "{first}{more}: {certain} the source that was compiled: {}; check out the traced revision",
-                why_stale(reason)
-            ),
-        );
-    }
+fn no_diff(file: &Path, problem: impl std::fmt::Display) -> Failure {
+    Failure::input(
+        "not_a_diff",
+        format!("{}: {problem}", Plain(file.display())),
+        "give --base-src the output of `git diff OLD NEW`",
+    )
 }
 
 /// The date of an output, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible (reproducible-builds.org).

@@ -5,7 +5,7 @@ use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::interrupts::{Measured, ProgramActivities};
 use tracewalk_analysis::timeline::Probe;
 
-use super::{GatherFront, Places, PlacesError};
+use super::{GatherFront, Places, PlacesError, PlacesErrorKind};
 use crate::additive::OfInterrupts;
 use crate::gathering::Gathering;
 use crate::observer::Observer;
@@ -41,12 +41,11 @@ impl Places<'_, ProgramActivities> {
             let Some(measured) = part.programs.values().find_map(|program| program.found.measured) else {
                 return Ok(None);
             };
-            let file = || path.to_owned();
             if let Some(expected) = unit.filter(|unit| *unit != measured.unit) {
-                return Err(PlacesError::OtherUnit { file: file(), found: measured.unit, expected });
+                return Err(PlacesErrorKind::OtherUnit { found: measured.unit, expected }.at(path));
             }
             if functions && !measured.functions {
-                return Err(PlacesError::NoFunctions(file()));
+                return Err(PlacesErrorKind::NoFunctions.at(path));
             }
             Ok(Some(measured))
         })

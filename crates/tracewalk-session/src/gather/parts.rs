@@ -14,7 +14,7 @@ use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::{Save, saved_kind};
 
-use super::{GatherFront, PlacesError, PlacesNotice};
+use super::{GatherFront, PlacesError, PlacesErrorKind, PlacesNotice};
 
 /// The longest saved file. Files are read line by line, and entries for the same place are merged.
 const LONGEST: u64 = 1 << 30;
@@ -40,7 +40,7 @@ impl Parts {
     ) -> Result<Programs<T>, PlacesError> {
         let (part, hash) = read_hashed::<T>(path)?;
         if part.programs.is_empty() {
-            return Err(PlacesError::SavedNothing(path.to_owned()));
+            return Err(PlacesErrorKind::SavedNothing.at(path));
         }
         match self.read.entry(hash) {
             Entry::Occupied(known) => {
@@ -107,10 +107,10 @@ pub fn read_saved<T: Save>(path: &Path) -> Result<Programs<T>, PlacesError> {
 }
 
 fn read_hashed<T: Save>(path: &Path) -> Result<(Programs<T>, u64), PlacesError> {
-    let unreadable = |problem| PlacesError::Unreadable(path.to_owned(), problem);
+    let unreadable = |problem| PlacesErrorKind::Unreadable(problem).at(path);
     let file = tracewalk_input::reader(path, LONGEST).map_err(unreadable)?;
     let mut file = Hashed { inner: file, hasher: DefaultHasher::new() };
-    let part = Programs::read(&mut file).map_err(|error| PlacesError::Saved(path.to_owned(), error))?;
+    let part = Programs::read(&mut file).map_err(|error| PlacesErrorKind::Saved(error).at(path))?;
     Ok((part, file.hasher.finish()))
 }
 

@@ -17,7 +17,7 @@ use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::{Save, saved_kind};
 
 use super::sum::{Counted, Sum};
-use super::{GatherFront, PlacesError};
+use super::{GatherFront, PlacesError, PlacesErrorKind};
 
 /// The version of such files.
 const VERSION: u32 = 1;
@@ -61,7 +61,7 @@ impl<'a> Resume<'a> {
         if std::fs::metadata(self.file).map_or(true, |found| found.len() == 0) {
             return Ok(Sum::default());
         }
-        let unreadable = |problem| PlacesError::Unreadable(self.file.to_owned(), problem);
+        let unreadable = |problem| PlacesErrorKind::Unreadable(problem).at(self.file);
         let mut from = tracewalk_input::reader(self.file, LONGEST).map_err(unreadable)?;
         let mut line = String::new();
         let head = read_line(&mut from, &mut line).and_then(|()| serde_json::from_str::<Head>(&line).ok());
@@ -106,7 +106,7 @@ impl<'a> Resume<'a> {
     }
 
     fn refuse(&self, problem: &str) -> PlacesError {
-        PlacesError::Resume(self.file.to_owned(), problem.to_owned())
+        PlacesErrorKind::Resume(problem.to_owned()).at(self.file)
     }
 }
 

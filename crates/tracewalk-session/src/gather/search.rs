@@ -11,7 +11,7 @@ use tracewalk_input::capture::stream;
 use tracewalk_input::capture::{FoundPath, files, is_described, walk};
 
 use super::parts::{head, saved_kind_of};
-use super::{Gather, PlacesError};
+use super::{Gather, PlacesError, PlacesErrorKind};
 use crate::pattern::Pattern;
 
 /// A capture, or a saved file.
@@ -48,8 +48,8 @@ pub(super) fn search<T: Save>(gather: &Gather) -> Result<Vec<Place>, PlacesError
         }
     }
     match seeker.passed_over {
-        Some(directory) if seeker.found.is_empty() => Err(PlacesError::IsCapture(directory)),
-        None if seeker.found.is_empty() => Err(PlacesError::NoCaptures),
+        Some(directory) if seeker.found.is_empty() => Err(PlacesErrorKind::IsCapture.at(directory)),
+        None if seeker.found.is_empty() => Err(PlacesErrorKind::NoCaptures.at("")),
         _ => Ok(seeker.found.into_values().collect()),
     }
 }
@@ -61,7 +61,7 @@ fn listed(list: &str) -> Result<Vec<String>, PlacesError> {
         "-" => read(&mut io::stdin().lock()),
         file => std::fs::File::open(file).and_then(|mut file| read(&mut file)),
     };
-    let lines = lines.map_err(|error| PlacesError::List(list.to_owned(), error.to_string()))?;
+    let lines = lines.map_err(|error| PlacesErrorKind::List(error.to_string()).at(list))?;
     Ok(lines.into_iter().filter(|line| !line.is_empty()).collect())
 }
 
@@ -79,14 +79,14 @@ impl Seeker<'_> {
     /// Adds an argument: a directory to search, or a capture or saved file.
     fn named<T: Save>(&mut self, path: &Path) -> Result<(), PlacesError> {
         if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
-            return Err(PlacesError::Arrives(path.to_owned()));
+            return Err(PlacesErrorKind::Arrives.at(path));
         }
         if !path.is_dir() {
             return self.add::<T>(FoundPath { path: path.to_owned(), is_capture: true }, true);
         }
         let patterns = &self.gather.patterns;
         let found = walk(path)
-            .map_err(|(directory, error)| PlacesError::Directory(directory.to_owned(), error.to_string()))?;
+            .map_err(|(directory, error)| PlacesErrorKind::Directory(error.to_string()).at(directory))?;
         for found in found {
             let is_wanted = match patterns.as_slice() {
                 [] => found.is_capture,
@@ -110,7 +110,7 @@ impl Seeker<'_> {
             Some(kind) if kind == T::KIND => PlaceKind::Saved,
             // The same directory may contain saved files of other kinds.
             Some(_) if !is_named => return Ok(()),
-            Some(found) => return Err(PlacesError::OtherKind { file: path, found, expected: T::KIND }),
+            Some(found) => return Err(PlacesErrorKind::OtherKind { found, expected: T::KIND }.at(path)),
             None if is_result && is_state(&path) => return Ok(()),
             None if !is_capture => return Ok(()),
             None => PlaceKind::Capture,

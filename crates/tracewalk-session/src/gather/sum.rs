@@ -10,7 +10,7 @@ use tracewalk_analysis::saved::Save;
 use super::copies::Copies;
 use super::parts::{Parts, RunNames};
 use super::search::Place;
-use super::{GatherFront, Gathered, PlacesError, PlacesNotice};
+use super::{GatherFront, Gathered, PlacesError, PlacesErrorKind, PlacesNotice};
 use crate::additive::Answered;
 use crate::gathering::OfCapture;
 
@@ -57,7 +57,7 @@ impl<T: Save> Sum<T> {
         match self.captures.get(&place.known_as) {
             None => Ok(false),
             Some(counted) if counted.stamp == place.stamp => Ok(true),
-            Some(_) => Err(PlacesError::Changed(place.path.clone())),
+            Some(_) => Err(PlacesErrorKind::Changed.at(&place.path)),
         }
     }
 
@@ -102,9 +102,9 @@ impl<T: Save> Sum<T> {
 
     /// Warns of copies: two runs may be equal, but a copy counts twice.
     pub(super) fn say_copies(&self, front: &impl GatherFront) {
-        if let (count, Some([first, other])) = &self.copied {
-            let (first, other) = (first.clone(), other.clone());
-            front.notice(&PlacesNotice::Copies { count: *count, first, other });
+        if let (count, Some([file, other])) = &self.copied {
+            let (file, other) = (file.clone(), other.clone());
+            front.notice(&PlacesNotice::SameTrace { count: Some(*count), file, other });
         }
     }
 

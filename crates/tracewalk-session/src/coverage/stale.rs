@@ -1,6 +1,6 @@
 //! Detects source files that are not those that were compiled.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tracewalk_analysis::coverage::{File, Report, Stale};
@@ -12,12 +12,12 @@ const TOGETHER: Duration = Duration::from_secs(10);
 /// Marks the files whose source is not the one that was compiled: by the checksum that the program has of it, or else by its
 /// length and its time. The earliest time of the files in `dated` shows when the program was built or traced. Returns the names
 /// of the files whose source was not found.
-pub(super) fn mark<'a>(
+pub(super) fn mark(
     report: &mut Report,
-    dated: impl Iterator<Item = &'a Path>,
+    dated: &[PathBuf],
     source: impl Fn(&str) -> Option<SourceFile>,
 ) -> Vec<String> {
-    let recorded = dated.filter_map(modified).min();
+    let recorded = dated.iter().filter_map(|file| modified(file)).min();
     let mut missing = Vec::new();
     for file in &mut report.files {
         match source(&file.name) {
