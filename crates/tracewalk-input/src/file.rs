@@ -19,7 +19,8 @@ pub(crate) const LONGEST_CAPTURE: u64 = 16 << 30;
 pub(crate) const LONGEST_IMAGE: u64 = 4 << 30;
 
 /// Why a file cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "file_")]
 #[non_exhaustive]
 pub enum FileProblem {
     /// The file does not exist.
@@ -52,17 +53,8 @@ pub enum FileProblem {
 impl FileProblem {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Missing { .. } => "file_missing",
-            Self::Directory { .. } => "file_directory",
-            Self::Denied { .. } => "file_denied",
-            Self::Empty { .. } => "file_empty",
-            Self::TooLong { .. } => "file_too_long",
-            Self::Endless { .. } => "file_endless",
-            Self::NotText { .. } => "file_not_text",
-            Self::Other { .. } => "file_other",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 

@@ -14,7 +14,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Why a description may not name a file this way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "path_")]
 #[non_exhaustive]
 pub enum PathProblem {
     /// The name is empty.
@@ -36,16 +37,8 @@ pub enum PathProblem {
 impl PathProblem {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Empty { .. } => "path_empty",
-            Self::Absolute { .. } => "path_absolute",
-            Self::Parent { .. } => "path_parent",
-            Self::Link { .. } => "path_link",
-            Self::Outside { .. } => "path_outside",
-            Self::Special { .. } => "path_special",
-            Self::Ambiguous { .. } => "path_ambiguous",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 

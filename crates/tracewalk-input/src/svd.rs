@@ -54,7 +54,8 @@ pub struct SvdError {
 }
 
 /// The problem with a System View Description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "svd_")]
 #[non_exhaustive]
 pub enum SvdErrorKind {
     /// The file cannot be read.
@@ -331,16 +332,10 @@ impl std::error::Error for SvdError {}
 impl SvdErrorKind {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::File(problem) => problem.name(),
-            Self::Xml { .. } => "svd_xml",
-            Self::Root { .. } => "svd_root",
-            Self::TooDeep { .. } => "svd_too_deep",
-            Self::CutOff { .. } => "svd_cut_off",
-            Self::NoInterrupt { .. } => "svd_no_interrupt",
-            Self::Incomplete { .. } => "svd_incomplete",
-            Self::Number { .. } => "svd_number",
+            _ => self.into(),
         }
     }
 }

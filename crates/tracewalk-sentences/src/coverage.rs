@@ -99,7 +99,7 @@ fn of_revision(error: &RevisionError, by_diff: bool) -> &'static str {
 #[must_use]
 pub fn of_coverage_notice(notice: &CoverageNotice) -> String {
     match notice {
-        CoverageNotice::Stale { why, first, others } => {
+        CoverageNotice::StaleSource { why, first, others } => {
             let more = if *others == 0 { String::new() } else { format!(" and {others} more") };
             let certain = if *why == Stale::Newer { "may not be" } else { "is not" };
             format!(
@@ -119,7 +119,7 @@ pub fn of_coverage_notice(notice: &CoverageNotice) -> String {
             };
             format!("{option} {pattern}: matches nothing in the program; check the pattern")
         }
-        CoverageNotice::UnusedMap(map) => {
+        CoverageNotice::UnusedPathMap(map) => {
             format!("--path-map {map}: no source path begins with OLD; `--format json` lists the paths")
         }
         CoverageNotice::DiffOfNothing(file) => format!(

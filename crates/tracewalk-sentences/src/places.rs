@@ -16,7 +16,7 @@ pub(super) fn of_places(error: &PlacesError) -> String {
 
 fn remedy(error: &PlacesError) -> String {
     let text = match &error.kind {
-        K::Twice => "give each run once",
+        K::NamedTwice => "give each run once",
         K::Unreadable(_) => "check the file's name",
         K::Saved(error) if matches!(error.kind, SavedErrorKind::Version { .. }) => {
             return format!("save it again: `tracewalk {} --save`", error.saved);
@@ -31,7 +31,7 @@ fn remedy(error: &PlacesError) -> String {
         }
         K::OtherProgram { .. } => NO_PROGRAM,
         K::CannotAdd(_) => "only runs of the same program that were measured in the same way can be merged",
-        K::SavedWhole => "give --from and --to when you save it",
+        K::WindowOfSaved => "give --from and --to when you save it",
         K::OtherUnit { .. } => "leave out --unit, or give it when you save the file",
         K::NoFunctions => "leave out --functions, or give it when you save the file",
         K::Arrives => "name it without directories, lists, --match, --resume and --captures",
@@ -44,7 +44,7 @@ fn remedy(error: &PlacesError) -> String {
                 "leave out --match, or name the files of trace bytes: {directory}/*.bin without quotes"
             );
         }
-        K::Changed => "start over with another file for --resume",
+        K::CaptureChanged => "start over with another file for --resume",
         // A newer session may have reasons that have no remedy here yet.
         _ => "give the options that it was written with, or start over with another file",
     };
@@ -78,10 +78,10 @@ pub fn of_places_notice(notice: &PlacesNotice) -> String {
              of {program}",
             file.display()
         ),
-        PlacesNotice::LeftOut { count, all, first, problem } => {
+        PlacesNotice::CapturesLeftOut { count, all, first, problem } => {
             incomplete("left out", (*count, *all), first, problem)
         }
-        PlacesNotice::Partial { count, all, first, problem } => {
+        PlacesNotice::CapturesInPart { count, all, first, problem } => {
             incomplete("decoded partly", (*count, *all), first, problem)
         }
         // A newer session may have notices that have no sentence here yet.

@@ -65,7 +65,8 @@ pub struct Compared {
 }
 
 /// Why two captures cannot be compared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
 pub enum CompareError {
@@ -80,12 +81,8 @@ pub enum CompareError {
 impl CompareError {
     /// A stable short name, like `different_sources`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::DifferentSources => "different_sources",
-            Self::NoFlow => "no_flow",
-            Self::OtherProgram { .. } => "other_program",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 

@@ -94,7 +94,7 @@ impl CoverageRequest {
             unused.for_each(|(of, pattern)| notice(&CoverageNotice::UnusedPattern(of, pattern.clone())));
             let maps = paths.unused.iter().filter(|map| !selection.renamed_by(**map));
             let maps = maps.filter_map(|map| self.path_maps.get(*map));
-            maps.for_each(|map| notice(&CoverageNotice::UnusedMap(map.clone())));
+            maps.for_each(|map| notice(&CoverageNotice::UnusedPathMap(map.clone())));
         }
         let mut reported = Reported { report, inputs, difference: None, paths };
         if let Some(base) = &self.base {
@@ -136,7 +136,7 @@ fn say_stale(report: &Report, notice: &mut dyn FnMut(&CoverageNotice)) {
     for why in [Stale::Checksum, Stale::Shorter, Stale::Newer] {
         let mut files = report.stale().filter(|(_, reason)| *reason == why).map(|(file, _)| &file.name);
         if let Some(first) = files.next().cloned() {
-            notice(&CoverageNotice::Stale { why, first, others: files.count() });
+            notice(&CoverageNotice::StaleSource { why, first, others: files.count() });
         }
     }
 }

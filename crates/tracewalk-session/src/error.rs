@@ -20,7 +20,8 @@ use crate::gather::PlacesError;
 use crate::window::WindowError;
 
 /// Why a capture cannot be opened. The text states the problem; `tracewalk-sentences` adds what to try.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says what its fields are")]
 pub enum OpenError {
@@ -171,42 +172,12 @@ impl RunError {
 impl OpenError {
     /// A stable short name, like `no_mtb_packet`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Capture(error) => error.kind.name(),
             Self::Image(error) => error.kind.name(),
             Self::Interrupts(error) => error.kind.name(),
-            Self::DescriptionGrows { .. } => "description_grows",
-            Self::NothingToWaitFor { .. } => "nothing_to_wait_for",
-            Self::NoByte { .. } => "no_byte",
-            Self::ElfFile { .. } => "elf_file",
-            Self::PerfData { .. } => "perf_data",
-            Self::NoTrace { .. } => "no_trace",
-            Self::NotForRecording { .. } => "not_for_recording",
-            Self::NotForMemory { .. } => "not_for_memory",
-            Self::NotForMtb { .. } => "not_for_mtb",
-            Self::NotFor { .. } => "not_for",
-            Self::NoMtb { .. } => "no_mtb",
-            Self::MtbWithOtherSource { .. } => "mtb_with_other_source",
-            Self::SourceTwice { .. } => "source_twice",
-            Self::FrameStartOfOther { .. } => "frame_start_of_other",
-            Self::ArrangedAlready { .. } => "arranged_already",
-            Self::Arrangement { .. } => "arrangement",
-            Self::AddressTwice { .. } => "address_twice",
-            Self::SeveralPieces { .. } => "several_pieces",
-            Self::NoBuffer { .. } => "no_buffer",
-            Self::NoPiece { .. } => "no_piece",
-            Self::NoSnapshot { .. } => "no_snapshot",
-            Self::Registers { .. } => "registers",
-            Self::NoMtbPacket { .. } => "no_mtb_packet",
-            Self::MtbNeverOn => "mtb_never_on",
-            Self::NoTraceId { .. } => "no_trace_id",
-            Self::NotStated { .. } => "not_stated",
-            Self::NoTraceIds { .. } => "no_trace_ids",
-            Self::IdNotDecoded { .. } => "id_not_decoded",
-            Self::IdAbsent { .. } => "id_absent",
-            Self::OnlyItm { .. } => "only_itm",
-            Self::NothingRecognised { .. } => "nothing_recognised",
+            _ => self.into(),
         }
     }
 }
@@ -349,56 +320,25 @@ impl Error for OpenError {}
 
 impl Error for RunError {}
 
-impl From<CaptureError> for OpenError {
-    fn from(error: CaptureError) -> Self {
-        Self::Capture(error)
-    }
+/// Errors that become a variant of another one.
+macro_rules! variants {
+    ($($to:ident::$variant:ident($from:ty))+) => {
+        $(impl From<$from> for $to {
+            fn from(error: $from) -> Self {
+                Self::$variant(error)
+            }
+        })+
+    };
 }
 
-impl From<ImageError> for OpenError {
-    fn from(error: ImageError) -> Self {
-        Self::Image(error)
-    }
-}
-
-impl From<ImageError> for RunError {
-    fn from(error: ImageError) -> Self {
-        Self::Image(error)
-    }
-}
-
-impl From<OpenError> for RunError {
-    fn from(error: OpenError) -> Self {
-        Self::Open(error)
-    }
-}
-
-impl From<WindowError> for RunError {
-    fn from(error: WindowError) -> Self {
-        Self::Window(error)
-    }
-}
-
-impl From<CompareError> for RunError {
-    fn from(error: CompareError) -> Self {
-        Self::Compare(error)
-    }
-}
-
-impl From<PlacesError> for RunError {
-    fn from(error: PlacesError) -> Self {
-        Self::Places(error)
-    }
-}
-
-impl From<CoverageError> for RunError {
-    fn from(error: CoverageError) -> Self {
-        Self::Coverage(error)
-    }
-}
-
-impl From<io::Error> for RunError {
-    fn from(error: io::Error) -> Self {
-        Self::Sink(error)
-    }
+variants! {
+    OpenError::Capture(CaptureError)
+    OpenError::Image(ImageError)
+    RunError::Image(ImageError)
+    RunError::Open(OpenError)
+    RunError::Window(WindowError)
+    RunError::Compare(CompareError)
+    RunError::Places(PlacesError)
+    RunError::Coverage(CoverageError)
+    RunError::Sink(io::Error)
 }

@@ -192,11 +192,11 @@ impl<T: Save + Send> Places<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`PlacesErrorKind::SavedWhole`].
+    /// [`PlacesErrorKind::WindowOfSaved`].
     pub fn refuse_window(&self, window: &Window) -> Result<(), PlacesError> {
         match self.saved.first().filter(|_| *window != Window::default()) {
             None => Ok(()),
-            Some((path, _)) => Err(PlacesErrorKind::SavedWhole.at(path)),
+            Some((path, _)) => Err(PlacesErrorKind::WindowOfSaved.at(path)),
         }
     }
 
@@ -237,7 +237,7 @@ impl<T: Save + Send> Places<'_, T> {
                 Err(error) if captures.len() == 1 || !front.is_of_capture(&error) => return Err(error),
                 Err(error) => {
                     let (first, problem) = (capture.display().to_string(), error.to_string());
-                    front.notice(&PlacesNotice::LeftOut { count: 1, all: None, first, problem });
+                    front.notice(&PlacesNotice::CapturesLeftOut { count: 1, all: None, first, problem });
                     left_out.get_or_insert(error);
                 }
             }
@@ -434,7 +434,7 @@ fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), 
     for path in paths {
         let Ok(file) = path.canonicalize() else { continue };
         if !known.insert(file) {
-            return Err(PlacesErrorKind::Twice.at(path));
+            return Err(PlacesErrorKind::NamedTwice.at(path));
         }
     }
     Ok(())

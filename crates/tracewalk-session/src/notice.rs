@@ -173,7 +173,8 @@ pub struct ModulesLeftOut {
 /// `source` is the trace ID of the source; `None` for one without an ID. `count`, `errors` and `places` are numbers of occurrences, of
 /// which `first` is the first; `bytes`, `received`, `kept`, `cut` and `used` are numbers of bytes. `seen` describes the activity of a
 /// recording's channels.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
 pub enum NoticeKind {

@@ -35,7 +35,8 @@ impl CaptureError {
 }
 
 /// What is wrong with a capture's description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "description_")]
 #[non_exhaustive]
 pub enum CaptureErrorKind {
     /// The file cannot be read.
@@ -178,31 +179,18 @@ impl std::error::Error for CaptureError {}
 impl CaptureErrorKind {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::File(problem) | Self::NamedFile { problem, .. } => problem.name(),
             Self::Path { problem, .. } => problem.name(),
             Self::NotADirectory { .. } => "file_no_directory",
             Self::NoDescription { .. } => "description_missing",
-            Self::Toml { .. } => "description_toml",
-            Self::Line { .. } => "description_line",
-            Self::BeforeSection { .. } => "description_before_section",
-            Self::UnknownKey { .. } => "description_unknown_key",
-            Self::UnknownValue { .. } => "description_unknown_value",
-            Self::MissingKey { .. } => "description_missing_key",
-            Self::Repeated { .. } => "description_repeated",
-            Self::Type { .. } => "description_type",
-            Self::TooLarge { .. } => "description_too_large",
-            Self::TraceId { .. } => "description_trace_id",
-            Self::Version { .. } => "description_version",
-            Self::Undefined { .. } => "description_undefined",
             Self::Dump(problem) => problem.name(),
-            Self::NoBuffer { .. } => "description_no_buffer",
             Self::NoMtbRegisters => "no_mtb_registers",
-            Self::TooMany { .. } => "description_too_many",
             Self::Stream(problem) => problem.name(),
             Self::Perf(_) => "perf",
             Self::Recording(problem) => problem.name(),
+            _ => self.into(),
         }
     }
 }

@@ -23,7 +23,8 @@ pub struct ImageError {
 }
 
 /// What is wrong with an image.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "image_")]
 #[non_exhaustive]
 pub enum ImageErrorKind {
     /// The file cannot be read.
@@ -141,24 +142,11 @@ impl std::error::Error for ImageError {}
 impl ImageErrorKind {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::File(problem) => problem.name(),
-            Self::NotElf { .. } => "image_not_elf",
             Self::Records { problem, .. } => problem.name(),
-            Self::HasAddresses(_) => "image_has_addresses",
-            Self::Machine { .. } => "image_machine",
-            Self::BigEndian { .. } => "image_big_endian",
-            Self::Truncated { .. } => "image_truncated",
-            Self::Malformed { .. } => "image_malformed",
-            Self::Oversized { .. } => "image_oversized",
-            Self::TooManySegments { .. } => "image_too_many_segments",
-            Self::NoCode { .. } => "image_no_code",
-            Self::Unlinked { .. } => "image_unlinked",
-            Self::PastEndOfMemory { .. } => "image_past_end_of_memory",
-            Self::OutsideFile { .. } => "image_outside_file",
-            Self::Conflict { .. } => "image_conflict",
-            Self::TooManyContexts { .. } => "image_too_many_contexts",
+            _ => self.into(),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use tracewalk::ids::Address;
 
 /// The problem with the memory in a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "dump_")]
 #[non_exhaustive]
 pub enum MemoryProblem {
     /// A line of a file of records is not a record.
@@ -69,18 +70,8 @@ pub enum MemoryProblem {
 impl MemoryProblem {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::NotARecord { .. } => "dump_not_a_record",
-            Self::Checksum { .. } => "dump_checksum",
-            Self::RecordLength { .. } => "dump_record_length",
-            Self::RecordType { .. } => "dump_record_type",
-            Self::RecordCount { .. } => "dump_record_count",
-            Self::CutOff { .. } => "dump_cut_off",
-            Self::PastEndOfMemory { .. } => "dump_past_end_of_memory",
-            Self::Conflict { .. } => "dump_conflict",
-            Self::NoMemory => "dump_no_memory",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 

@@ -11,7 +11,8 @@ use crate::notice::Severity;
 use crate::pattern::Pattern;
 
 /// Why there is no report of coverage.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says what its fields are")]
 pub enum CoverageError {
@@ -30,13 +31,11 @@ pub enum CoverageError {
 impl CoverageError {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::NotABase(..) => "not_a_base",
-            Self::OtherProgram(..) => "other_program",
             Self::Revision { error, .. } => error.kind.name(),
-            Self::NothingSelected => "nothing_selected",
-            Self::NothingToCompare => "nothing_to_compare",
+            _ => self.into(),
         }
     }
 }
@@ -73,18 +72,19 @@ pub enum Selects {
 }
 
 /// Something worth knowing about a report of coverage.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says what its fields are")]
 pub enum CoverageNotice {
     /// Sources that are not, or may not be, those that were compiled: the first file, and the number of others.
-    Stale { why: Stale, first: String, others: usize },
+    StaleSource { why: Stale, first: String, others: usize },
     /// Sources that were not found: the number, that of all files, and the first one.
     SourcesNotFound { missing: usize, files: usize, first: String },
     /// A pattern matches nothing in the program.
     UnusedPattern(Selects, Pattern),
     /// No source path begins as a map states.
-    UnusedMap(PathMap),
+    UnusedPathMap(PathMap),
     /// A diff changes no file of the program.
     DiffOfNothing(PathBuf),
 }
@@ -92,14 +92,8 @@ pub enum CoverageNotice {
 impl CoverageNotice {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Stale { .. } => "stale_source",
-            Self::SourcesNotFound { .. } => "sources_not_found",
-            Self::UnusedPattern(..) => "unused_pattern",
-            Self::UnusedMap(_) => "unused_path_map",
-            Self::DiffOfNothing(_) => "diff_of_nothing",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 
     /// How serious the notice is: libraries often have no sources, but a program has.

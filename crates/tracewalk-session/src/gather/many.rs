@@ -180,8 +180,8 @@ fn say(table: &Captures, front: &impl GatherFront) {
         };
         let (count, first) = (table.count(outcome) as u64, first.capture.clone());
         front.notice(&match outcome {
-            CaptureOutcome::LeftOut => PlacesNotice::LeftOut { count, all, first, problem },
-            _ => PlacesNotice::Partial { count, all, first, problem },
+            CaptureOutcome::LeftOut => PlacesNotice::CapturesLeftOut { count, all, first, problem },
+            _ => PlacesNotice::CapturesInPart { count, all, first, problem },
         });
     }
 }

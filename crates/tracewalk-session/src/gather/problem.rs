@@ -20,12 +20,13 @@ pub struct PlacesError {
 }
 
 /// The problem with a place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says what its fields are")]
 pub enum PlacesErrorKind {
     /// The place is given twice: it would count twice.
-    Twice,
+    NamedTwice,
     /// The file cannot be read.
     Unreadable(FileProblem),
     /// The file is not a saved answer of this kind.
@@ -39,7 +40,7 @@ pub enum PlacesErrorKind {
     /// The answers of this place and those before do not add up.
     CannotAdd(MergeError),
     /// The saved answer is of a whole trace, and a part of it was asked for.
-    SavedWhole,
+    WindowOfSaved,
     /// The saved answer is in another unit.
     OtherUnit { found: Unit, expected: Unit },
     /// The saved answer does not measure functions.
@@ -55,7 +56,7 @@ pub enum PlacesErrorKind {
     /// The directory is one capture, whose name no pattern matches.
     IsCapture,
     /// The capture has changed since it was added up.
-    Changed,
+    CaptureChanged,
     /// The file of an earlier run cannot be continued from.
     Resume(String),
 }
@@ -71,21 +72,12 @@ impl PlacesErrorKind {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Twice => "named_twice",
             Self::Unreadable(problem) => problem.name(),
             Self::Saved(error) => error.kind.name(),
-            Self::SavedNothing => "saved_nothing",
-            Self::OtherKind { .. } => "other_kind",
-            Self::OtherProgram { .. } => "other_program",
             Self::CannotAdd(error) => error.name(),
-            Self::SavedWhole => "window_of_saved",
             Self::OtherUnit { .. } | Self::NoFunctions => "other_measure",
-            Self::Arrives => "arrives",
-            Self::Directory(_) => "directory",
-            Self::List(_) => "list",
             Self::NoCaptures | Self::IsCapture => "no_captures",
-            Self::Changed => "capture_changed",
-            Self::Resume(_) => "resume",
+            _ => self.into(),
         }
     }
 }
@@ -112,9 +104,9 @@ impl fmt::Display for PlacesError {
             PlacesErrorKind::OtherUnit { found, expected } => {
                 return write!(f, "was saved in {}, not in {}", found.name(), expected.name());
             }
-            PlacesErrorKind::Twice => "is given twice, and would count twice",
+            PlacesErrorKind::NamedTwice => "is given twice, and would count twice",
             PlacesErrorKind::SavedNothing => "contains no program: nothing was measured when it was saved",
-            PlacesErrorKind::SavedWhole => "was saved as a whole, so a window cannot be cut out of it",
+            PlacesErrorKind::WindowOfSaved => "was saved as a whole, so a window cannot be cut out of it",
             PlacesErrorKind::NoFunctions => "was saved without functions",
             PlacesErrorKind::Arrives => "arrives over time, but directories and lists hold only complete captures",
             PlacesErrorKind::NoCaptures => {
@@ -123,7 +115,7 @@ impl fmt::Display for PlacesError {
             PlacesErrorKind::IsCapture => {
                 "is one capture, because it has a description, and --match matches only its name, not its files"
             }
-            PlacesErrorKind::Changed => "has changed since it was gathered; the earlier version counts",
+            PlacesErrorKind::CaptureChanged => "has changed since it was gathered; the earlier version counts",
         })
     }
 }
@@ -131,7 +123,8 @@ impl fmt::Display for PlacesError {
 impl std::error::Error for PlacesError {}
 
 /// Something worth knowing about a sum.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says what its fields are")]
 pub enum PlacesNotice {
@@ -146,21 +139,18 @@ pub enum PlacesNotice {
     KnownByMemory { file: PathBuf, program: String },
     /// Captures that do not count: the number, and the first with its problem in words. `all` is unknown if captures are
     /// followed one by one.
-    LeftOut { count: u64, all: Option<u64>, first: String, problem: String },
+    CapturesLeftOut { count: u64, all: Option<u64>, first: String, problem: String },
     /// Captures of which only a part counts.
-    Partial { count: u64, all: Option<u64>, first: String, problem: String },
+    CapturesInPart { count: u64, all: Option<u64>, first: String, problem: String },
 }
 
 impl PlacesNotice {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::SameTrace { .. } | Self::SameContents { .. } => "equal_content",
-            Self::SameRun { .. } => "same_run",
-            Self::KnownByMemory { .. } => "known_by_memory",
-            Self::LeftOut { .. } => "captures_left_out",
-            Self::Partial { .. } => "captures_in_part",
+            _ => self.into(),
         }
     }
 
@@ -169,7 +159,7 @@ impl PlacesNotice {
     pub const fn severity(&self) -> Severity {
         match self {
             Self::KnownByMemory { .. } => Severity::Note,
-            Self::LeftOut { .. } | Self::Partial { .. } => Severity::Incomplete,
+            Self::CapturesLeftOut { .. } | Self::CapturesInPart { .. } => Severity::Incomplete,
             _ => Severity::Warning,
         }
     }

@@ -57,7 +57,7 @@ impl<T: Save> Sum<T> {
         match self.captures.get(&place.known_as) {
             None => Ok(false),
             Some(counted) if counted.stamp == place.stamp => Ok(true),
-            Some(_) => Err(PlacesErrorKind::Changed.at(&place.path)),
+            Some(_) => Err(PlacesErrorKind::CaptureChanged.at(&place.path)),
         }
     }
 

@@ -7,7 +7,8 @@ use crate::image::ImageErrorKind;
 use crate::records::MemoryProblem;
 
 /// The problem with a memory dump.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "dump_")]
 #[non_exhaustive]
 pub enum DumpProblem {
     /// A problem of the memory, or of the records that contain it.
@@ -48,14 +49,11 @@ pub(super) type Located = (Option<u32>, DumpProblem);
 impl DumpProblem {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Memory(problem) => problem.name(),
-            Self::Values { .. } => "dump_values",
-            Self::NoWidth { .. } => "dump_no_width",
-            Self::TooLong { .. } => "dump_too_long",
-            Self::Repeats { .. } => "dump_repeats",
             Self::Core(kind) => kind.name(),
+            _ => self.into(),
         }
     }
 }

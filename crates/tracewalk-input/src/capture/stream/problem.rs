@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// The problem with a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "stream_")]
 #[non_exhaustive]
 pub enum StreamProblem {
     /// The name is not a valid server name.
@@ -36,16 +37,8 @@ pub enum StreamProblem {
 impl StreamProblem {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Address { .. } => "stream_address",
-            Self::Connect { .. } => "stream_connect",
-            Self::Broken { .. } => "stream_broken",
-            Self::Shortened { .. } => "stream_shortened",
-            Self::Overwritten { .. } => "stream_overwritten",
-            Self::Deleted { .. } => "stream_deleted",
-            Self::Replaced { .. } => "stream_replaced",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 

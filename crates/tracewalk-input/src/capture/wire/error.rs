@@ -6,7 +6,8 @@ use super::role::Role;
 use super::seen::{ChannelSeen, Listed};
 
 /// Why a recording cannot be read, or no bytes can be read from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", prefix = "recording_")]
 #[non_exhaustive]
 pub enum RecordingProblem {
     /// Starts like a zip file but is not one; the zip reader's message.
@@ -108,29 +109,10 @@ pub enum RecordingProblem {
 impl RecordingProblem {
     /// A stable short name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
-            Self::Zip { .. } => "recording_zip",
-            Self::NoEntry { .. } => "recording_no_entry",
-            Self::Entry { .. } => "recording_entry",
-            Self::MissingKey { .. } => "recording_missing_key",
-            Self::Value { .. } => "recording_value",
-            Self::TooMuch { .. } => "recording_too_much",
-            Self::TimeGoesBack { .. } => "recording_time_goes_back",
-            Self::NoChannels { .. } => "recording_no_channels",
-            Self::UnknownChannel { .. } => "recording_unknown_channel",
-            Self::RoleTwice { .. } => "recording_role_twice",
-            Self::BothWires { .. } => "recording_both_wires",
-            Self::NoChannel { .. } => "recording_no_channel",
-            Self::NoSignal { .. } => "recording_no_signal",
-            Self::Ambiguous { .. } => "recording_ambiguous",
-            Self::Unreadable { .. } => "recording_unreadable",
-            Self::RateOfPort { .. } => "recording_rate_of_port",
-            Self::RateTwice => "recording_rate_twice",
-            Self::NoSamples => "recording_no_samples",
-            Self::NoRate { .. } => "recording_no_rate",
-            Self::TooSlow { .. } => "recording_too_slow",
             Self::NotARecording { .. } => "recording_not_a_recording",
+            _ => self.into(),
         }
     }
 }
