@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewalk_input::image::ImageError;
 use tracewalk_session::{OpenError, PlacesError, RunError};
 
-use tracewalk_sentences::{of_open, of_run};
+use tracewalk_sentences::of_run;
 
 /// A failure: one sentence, ending in a remedy.
 #[derive(Debug)]
@@ -16,9 +16,7 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// The output cannot be written.
     Output(io::Error),
-    /// The capture cannot be opened.
-    Open(OpenError),
-    /// Work on the capture ended.
+    /// The capture cannot be opened, or work on it ended.
     Run(RunError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
@@ -42,7 +40,6 @@ impl Failure {
         match self {
             Self::ClosedPipe => "closed_pipe",
             Self::Output(_) | Self::Write { .. } => "output",
-            Self::Open(error) => error.name(),
             Self::Run(error) => error.name(),
             Self::Different => "different",
             Self::NoFault => "no_fault",
@@ -53,7 +50,7 @@ impl Failure {
 
     /// Whether it concerns one capture, so that others can still be answered.
     pub(crate) const fn is_of_capture(&self) -> bool {
-        matches!(self, Self::Open(_) | Self::Run(_)) && !matches!(self, Self::Run(RunError::Places(_)))
+        matches!(self, Self::Run(error) if !matches!(error, RunError::Places(_) | RunError::Coverage(_)))
     }
 
     /// A named pipe may have lost its reader.
@@ -70,7 +67,6 @@ impl fmt::Display for Failure {
         match self {
             Self::ClosedPipe => f.write_str("the reader of the output closed the pipe"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
-            Self::Open(error) => f.write_str(&of_open(error)),
             Self::Run(error) => f.write_str(&of_run(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
@@ -83,7 +79,7 @@ impl fmt::Display for Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        Self::Open(error)
+        Self::Run(error.into())
     }
 }
 
@@ -95,7 +91,7 @@ impl From<PlacesError> for Failure {
 
 impl From<ImageError> for Failure {
     fn from(error: ImageError) -> Self {
-        Self::Open(error.into())
+        Self::Run(error.into())
     }
 }
 
@@ -103,8 +99,6 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Sink(error) => error.into(),
-            RunError::Image(error) => error.into(),
-            RunError::Open(error) => error.into(),
             other => Self::Run(other),
         }
     }

@@ -26,44 +26,37 @@ pub enum Origin {
 }
 
 /// What a caller can state of a capture. Printed as the command's option, which all front ends' messages name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 #[expect(missing_docs, reason = "the names are those of what is stated")]
 pub enum Setting {
+    #[strum(to_string = "--container")]
     Container,
+    #[strum(to_string = "--container frame-start")]
     FrameStart,
+    #[strum(to_string = "--container read-pointer")]
     ReadPointer,
+    #[strum(to_string = "--container swap-words")]
     SwappedWords,
+    #[strum(to_string = "--container address")]
     DumpAddress,
+    #[strum(to_string = "--source")]
     Source,
+    #[strum(to_string = "--source mtb,position")]
     MtbPosition,
+    #[strum(to_string = "--source mtb,master")]
     MtbMaster,
+    #[strum(to_string = "--source mtb,base")]
     MtbBase,
+    #[strum(to_string = "--source mtb,pc")]
     MtbHaltedAt,
+    #[strum(to_string = "--registers")]
     MtbRegisters,
+    #[strum(to_string = "--vtor")]
     VectorTable,
+    #[strum(to_string = "--image")]
     Image,
+    #[strum(to_string = "--dump")]
     Snapshot,
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Container => "--container",
-            Self::FrameStart => "--container frame-start",
-            Self::ReadPointer => "--container read-pointer",
-            Self::SwappedWords => "--container swap-words",
-            Self::DumpAddress => "--container address",
-            Self::Source => "--source",
-            Self::MtbPosition => "--source mtb,position",
-            Self::MtbMaster => "--source mtb,master",
-            Self::MtbBase => "--source mtb,base",
-            Self::MtbHaltedAt => "--source mtb,pc",
-            Self::MtbRegisters => "--registers",
-            Self::VectorTable => "--vtor",
-            Self::Image => "--image",
-            Self::Snapshot => "--dump",
-        })
-    }
 }
 
 impl Origin {

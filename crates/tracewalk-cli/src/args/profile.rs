@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::Doubtful;
 use tracewalk_report::formats::{self, Format, MakeCalls, WriteProfile};
-use tracewalk_session::Trust;
+use tracewalk_session::{Follow, Trust};
 
 use super::built_in;
 use super::capture::CaptureArgs;
 use super::places::PlacesArgs;
 use super::window::WindowArgs;
 use super::work::WorkArgs;
+use crate::messages::Messages;
 
 pub(crate) const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -74,6 +75,12 @@ impl FollowArgs {
     /// How far the image is trusted.
     pub(crate) fn trust(&self) -> Trust {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
+    }
+
+    /// How the sources of a capture are followed, on at most this number of threads.
+    pub(crate) fn how(&self, threads: u16, messages: &Messages) -> Follow {
+        let (trust, names) = (self.trust(), Some(self.source_dirs.clone()));
+        Follow { trust, threads, names, places: messages.records() }
     }
 }
 

@@ -5,7 +5,6 @@ use tracewalk_analysis::profile::Profile;
 use tracewalk_report::export::{CallChainsOptions, CallTreeOptions, ProfileReport, best_unit};
 use tracewalk_session::{OfProfile, View};
 
-use super::follow;
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -40,7 +39,7 @@ impl Task for Calls {
 fn tree(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     let window = args.window.window()?;
     let mut session = open::live(&args.follow.capture, messages)?;
-    let how = follow::how(&args.follow, args.work.threads, messages);
+    let how = args.follow.how(args.work.threads, messages);
     let view = View::new(window.clone(), None);
     view.check(&mut session, &how, messages)?;
     let output = args.output.as_deref();
@@ -61,7 +60,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<(), Failure> {
 /// Added up by chains of calls.
 fn chains(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     let mut session = open::live(&args.follow.capture, messages)?;
-    let how = follow::how(&args.follow, args.work.threads, messages);
+    let how = args.follow.how(args.work.threads, messages);
     let name = Plain(args.follow.capture.capture.display()).to_string();
     let question = OfProfile { view: View::new(args.window.window()?, None) };
     let answered = session.answer(&question, &how, &name, messages)?;

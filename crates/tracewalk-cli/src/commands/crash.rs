@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_report::export::CrashReport;
 
-use super::follow;
 use crate::args::Crash;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -35,7 +34,7 @@ impl Task for Crash {
             self.dump.as_deref().or(described).into_iter().for_each(|dump| record.input("dump", dump));
         });
         let mut recording = CrashRecording::default();
-        let how = follow::how(&self.follow, self.work.threads, messages);
+        let how = self.follow.how(self.work.threads, messages);
         let mut doubts = Vec::new();
         session.each_source(messages, |session, source| {
             let outcome = session.run_observed(source, &how, &mut recording, messages)?;

@@ -4,7 +4,6 @@ use tracewalk::plain::Plain;
 use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff};
 use tracewalk_session::{Compared, Comparison};
 
-use super::follow;
 use crate::args::{CaptureArgs, Diff};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -30,7 +29,7 @@ impl Task for Diff {
         let other = CaptureArgs { capture: self.other.clone(), ..self.follow.capture.clone() };
         let mut sessions =
             [open::whole_trace(&self.follow.capture, messages)?, open::whole_trace(&other, messages)?];
-        let how = follow::how(&self.follow, self.work.threads, messages);
+        let how = self.follow.how(self.work.threads, messages);
         let comparison = Comparison { ignore_interrupts: self.ignore_interrupts };
         let compared = comparison.run(&mut sessions, &how, messages)?;
         let names = [&self.follow.capture.capture, &self.other];

@@ -14,7 +14,6 @@ use tracewalk_session::{
     Session,
 };
 
-use super::follow;
 use crate::args::{CaptureArgs, PlacesArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -59,7 +58,7 @@ impl<'a> Front<'a> {
             results: results.into_iter().flatten().map(Path::to_owned).chain(args.captures.clone()).collect(),
             asked,
             request: open::request(&args.follow.capture),
-            how: follow::how(&args.follow, threads, self.messages),
+            how: args.follow.how(threads, self.messages),
         };
         if gather.is_many() && self.messages.records() {
             return Err(Failure::input(

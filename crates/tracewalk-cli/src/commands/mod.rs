@@ -7,7 +7,6 @@ mod crash;
 mod describe;
 mod diff;
 mod flow;
-mod follow;
 mod gather;
 mod gdb;
 mod generate;

@@ -5,7 +5,7 @@ use tracewalk_analysis::clock::Unit;
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
 
-use super::{follow, refuse_frequency};
+use super::refuse_frequency;
 use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -38,7 +38,7 @@ impl Task for args::Timeline {
         messages.measure(self.work);
         let (window, unit) = (self.window.window()?, self.axis.unit.unit());
         let mut session = open(&self.follow.capture, unit, messages)?;
-        let how = follow::how(&self.follow, self.work.threads, messages);
+        let how = self.follow.how(self.work.threads, messages);
         let view = View::new(window.clone(), unit);
         view.check(&mut session, &how, messages)?;
         let scale = session.scale(unit, self.axis.frequency, &how, messages)?;

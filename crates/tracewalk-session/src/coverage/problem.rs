@@ -33,7 +33,6 @@ impl CoverageError {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::NotABase(..) => "not_a_base",
             Self::Revision { error, .. } => error.kind.name(),
             _ => self.into(),
         }

@@ -71,41 +71,8 @@ impl NoticeKind {
             | K::ContextAbsent { .. }
             | K::ItmOverflow { .. }
             | K::WindowEmpty { .. } => Severity::Warning,
-            K::TraceNotRecorded(_)
-            | K::RecordsCut { .. }
-            | K::RecordsLost(_)
-            | K::StatementContradicted { .. }
-            | K::MtbIncomplete { .. }
-            | K::MtbEndUnknown { .. }
-            | K::MtbOlderPackets(_)
-            | K::DumpMisplaced(_)
-            | K::MemoryDamaged { .. }
-            | K::RegistersMissing { .. }
-            | K::NothingThere(_)
-            | K::NothingDecodable
-            | K::StatedAbsent { .. }
-            | K::Unowned { .. }
-            | K::FramesDamaged { .. }
-            | K::FramesOdd { .. }
-            | K::WireErrors { .. }
-            | K::RecordingCut(_)
-            | K::KeptPartly { .. }
-            | K::ReadsOtherwise { .. }
-            | K::MemoryExhausted { .. }
-            | K::NoSynchronisation { .. }
-            | K::Malformed { .. }
-            | K::NoContextIds { .. }
-            | K::NoVmids { .. }
-            | K::ImageRefused { .. }
-            | K::NoProgram { .. }
-            | K::CodeMissing { .. }
-            | K::CodeUndecodable { .. }
-            | K::Contradictions { .. }
-            | K::HaltContradicted { .. }
-            | K::AddressUnknown { .. }
-            | K::TraceLost { .. }
-            | K::ItmMalformed { .. }
-            | K::WindowNotCounted { .. } => Severity::Incomplete,
+            // Whatever is not known to be harmless is a loss.
+            _ => Severity::Incomplete,
         }
     }
 
@@ -176,27 +143,7 @@ impl NoticeKind {
             | K::ContextIdsShort(_)
             | K::MtbWroteNothing
             | K::RecordsLost(_) => Remedy::TraceAgain,
-            K::EntryLeftOut(_)
-            | K::MappingsMixed(_)
-            | K::RecordsCut { .. }
-            | K::Inferred(_)
-            | K::DumpPlaced { .. }
-            | K::MemoryDamaged { .. }
-            | K::MemoryRead { .. }
-            | K::LinesPassedOver { .. }
-            | K::MtbRegistersFound { .. }
-            | K::MemoryAsCode { .. }
-            | K::NotDecoded { .. }
-            | K::NothingDecodable
-            | K::DescribedAbsent { .. }
-            | K::Unowned { .. }
-            | K::FrameCut { .. }
-            | K::RecordingCut(_)
-            | K::Awaited(_)
-            | K::StreamEnded { .. }
-            | K::DecodedByHead { .. }
-            | K::AddressUnknown { .. }
-            | K::ItmAlone { .. } => return None,
+            _ => return None,
         })
     }
 
