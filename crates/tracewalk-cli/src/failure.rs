@@ -77,24 +77,6 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        Self::Run(error.into())
-    }
-}
-
-impl From<PlacesError> for Failure {
-    fn from(error: PlacesError) -> Self {
-        Self::Run(error.into())
-    }
-}
-
-impl From<ImageError> for Failure {
-    fn from(error: ImageError) -> Self {
-        Self::Run(error.into())
-    }
-}
-
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
@@ -112,3 +94,16 @@ impl From<io::Error> for Failure {
         }
     }
 }
+
+/// Errors that end work on a capture.
+macro_rules! ends_work {
+    ($($error:ty)+) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Run(error.into())
+            }
+        })+
+    };
+}
+
+ends_work! { OpenError PlacesError ImageError }

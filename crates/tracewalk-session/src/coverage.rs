@@ -19,7 +19,7 @@ use self::names::{Paths, Selection};
 pub use self::problem::{CoverageError, CoverageNotice, Selects};
 use crate::additive::Answered;
 use crate::error::RunError;
-use crate::pattern::Pattern;
+use crate::request::Pattern;
 
 /// What a report of coverage shows, and what it is compared with.
 #[derive(Clone, Debug, Default)]

@@ -17,6 +17,7 @@ use tracewalk_input::{OtherFile, Setting};
 use crate::compare::CompareError;
 use crate::coverage::CoverageError;
 use crate::gather::PlacesError;
+use crate::gathering::GatherError;
 use crate::window::WindowError;
 
 /// Why a capture cannot be opened. The text states the problem; `tracewalk-sentences` adds what to try.
@@ -341,4 +342,6 @@ variants! {
     RunError::Places(PlacesError)
     RunError::Coverage(CoverageError)
     RunError::Sink(io::Error)
+    GatherError::Open(OpenError)
+    GatherError::Run(RunError)
 }

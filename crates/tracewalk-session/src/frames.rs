@@ -12,7 +12,7 @@ use tracewalk::frame::{
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 
-use crate::sample::Sample;
+use crate::contents::Sample;
 
 /// The content of the frames in a buffer, by source.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -37,14 +37,15 @@ pub use self::parts::{read_saved, saved_kind_of};
 pub use self::problem::{PlacesError, PlacesErrorKind, PlacesNotice};
 use crate::additive::{Additive, Answered};
 use crate::error::{OpenError, RunError};
-use crate::gathering::OfCapture;
+use crate::gathering::{Gathering, OfCapture};
 use crate::observer::Observer;
 use crate::open::interrupts;
 use crate::outcome::Follow;
-use crate::pattern::Pattern;
 use crate::program::FollowedProgram;
+use crate::request::Pattern;
 use crate::request::Request;
 use crate::session::Session;
+use crate::shared::Shared;
 
 /// What is added up, and how captures are followed.
 #[derive(Clone, Debug, Default)]
@@ -295,6 +296,12 @@ impl<T: Save + Send + Clone> Places<'_, T> {
 }
 
 impl Gather {
+    /// Asks several captures at a time.
+    fn gathering(&self) -> Gathering {
+        let (request, how) = (self.request.clone(), self.how.clone());
+        Gathering { request, how, shared: Shared::default(), stop: Default::default() }
+    }
+
     /// The answer of a single capture.
     fn answer<Q: Additive, F: GatherFront>(
         &self,

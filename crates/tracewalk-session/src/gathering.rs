@@ -77,18 +77,6 @@ impl GatherError {
     }
 }
 
-impl From<OpenError> for GatherError {
-    fn from(error: OpenError) -> Self {
-        Self::Open(error)
-    }
-}
-
-impl From<RunError> for GatherError {
-    fn from(error: RunError) -> Self {
-        Self::Run(error)
-    }
-}
-
 impl Gathering {
     /// Asks each capture the question, and gives each answer to `take`: see [`Gathering::each`].
     ///

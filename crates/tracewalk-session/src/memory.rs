@@ -1,4 +1,4 @@
-//! Captures that describe memory: which part is the trace buffer, and which is the program.
+//! Memory and registers that were saved: a buffer in a dump, and what a debugger saved beside the trace or in the same file.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order;
-use tracewalk::protocol::mtb::{Config, Registers};
-use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece};
-use tracewalk_input::capture::mtb_values;
-use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
-use tracewalk_input::image::{Image, ImageKind, Memory};
+use tracewalk::protocol::mtb::{Config, Registers, order};
+use tracewalk_analysis::crash::{Doubt, Snapshot};
+use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece, ProcessorRegisters};
+use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription, mtb_values};
+use tracewalk_input::image::{Image, ImageError, ImageKind, Memory};
 use tracewalk_input::{Origin, Stated};
 
 use crate::error::OpenError;
 use crate::infer;
-use crate::model::Dumped;
+use crate::model::{Dumped, Source};
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
+use crate::outcome::{Follow, Outcome};
+use crate::session::Session;
 
 /// The most missing bytes between pieces of memory that may hold parts of one buffer. Larger buffers are rare.
 const NEAR: u64 = 64 << 10;
@@ -250,4 +251,77 @@ fn with_bytes(dump: &MemoryDump, pieces: Range<usize>, bytes: &Range<usize>) -> 
     let mut chosen = pieces.clone().filter(has_some);
     let first = chosen.next().unwrap_or(pieces.start);
     first..chosen.next_back().unwrap_or(first) + 1
+}
+
+impl Session {
+    /// The registers and the memory in the capture's files and in `file`, or else in the file that the description names.
+    /// `file` takes precedence.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or has neither registers nor memory.
+    pub fn snapshot(&self, file: Option<&Path>) -> Result<Snapshot, OpenError> {
+        let mut snapshot = Snapshot::default();
+        for dumped in self.dumps.iter().flatten() {
+            add(&mut snapshot, &dumped.dump);
+        }
+        let named = self.capture().dump.as_ref().map(|dump| dump.value.as_path());
+        if let Some(file) = file.or(named) {
+            let dump = MemoryDump::open(file)?.ok_or_else(|| OpenError::NoSnapshot(file.to_owned()))?;
+            add(&mut snapshot, &dump);
+        }
+        Ok(snapshot)
+    }
+
+    /// The reasons to doubt how a source's program ended, by an outcome of following the source in the same way.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
+    pub fn doubts_of_end<T>(
+        &mut self,
+        source: &Source,
+        how: &Follow,
+        outcome: &Outcome<T>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Doubt>, ImageError> {
+        let is_refused = outcome.code.program.is_empty()
+            && !self.code(source, how.names.as_deref(), observer)?.program.is_empty();
+        let other = is_refused.then_some(Doubt::OtherProgram);
+        Ok(other.into_iter().chain(Doubt::of_gaps(&outcome.losses.gaps)).collect())
+    }
+}
+
+fn add(snapshot: &mut Snapshot, dump: &MemoryDump) {
+    // The address of a file's bytes in memory is unknown.
+    for piece in dump.pieces.iter().filter(|_| !dump.is_file) {
+        let Some(address) = piece.address.and_then(|address| u32::try_from(address.get()).ok()) else {
+            continue;
+        };
+        snapshot.memory.insert(address, piece.bytes.to_vec());
+    }
+    add_registers(snapshot, &dump.processor);
+}
+
+fn add_registers(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
+    for (known, value) in snapshot.registers.iter_mut().zip(found.core) {
+        *known = value.or(*known);
+    }
+    snapshot.xpsr = found.xpsr.or(snapshot.xpsr);
+    for (known, value) in snapshot.stack_pointers.iter_mut().zip(found.stack_pointers) {
+        *known = value.or(*known);
+    }
+    // In a handler the stack pointer is the main one, the only one that OpenOCD prints.
+    let in_handler = snapshot.exception_number().is_some();
+    let [main, _] = snapshot.stack_pointers;
+    if let Some(stack_pointer) = snapshot.registers.get_mut(13)
+        && in_handler
+    {
+        *stack_pointer = stack_pointer.or(main);
+    }
+    for (address, value) in &found.system {
+        if snapshot.word(*address).is_none() {
+            snapshot.memory.insert(*address, value.to_le_bytes().to_vec());
+        }
+    }
 }

@@ -8,12 +8,12 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::NoProgress;
 use tracewalk_analysis::{Context, Contexts, Doubts, Statistics};
 
+use crate::contents::Sample;
 use crate::infer::{self, Correction, Search};
 use crate::model::Source;
 use crate::notice::{NoContext, NoticeKind, WrongImage};
 use crate::observer::{Observer, Say};
 use crate::outcome::Losses;
-use crate::sample::Sample;
 use crate::session::Session;
 
 impl Session {

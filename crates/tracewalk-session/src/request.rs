@@ -1,7 +1,9 @@
-//! What a caller asks: the capture, what is known of it, and a place in it.
+//! What a caller asks: the capture, what is known of it, a place in it, and patterns for names.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use tracewalk::ids::{Address, TraceId};
 use tracewalk_input::MemoryLimit;
@@ -134,6 +136,39 @@ impl FromStr for At {
             "last" => Ok(Self::Last),
             number => number.parse().map(Self::Step).map_err(|_| "expected first, last or a number"),
         }
+    }
+}
+
+/// A pattern for names: its text, for messages, and the names that it matches. The front end chooses the syntax.
+#[derive(Clone)]
+pub struct Pattern {
+    text: String,
+    matches: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl Pattern {
+    /// The pattern of this text, which matches the names for which `matches` is true.
+    #[must_use]
+    pub fn new(text: impl Into<String>, matches: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { text: text.into(), matches: Arc::new(matches) }
+    }
+
+    /// Whether a name matches.
+    #[must_use]
+    pub fn is_match(&self, name: &str) -> bool {
+        (self.matches)(name)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({})", self.text)
     }
 }
 

@@ -74,9 +74,11 @@ impl View {
         let positions = (from.as_ref().and_then(Place::position), to.as_ref().and_then(Place::position));
         match positions {
             (Some(start), Some(end)) if start.is_before(end) == Some(false) => {
-                Err(WindowError::Empty { from: Some(start), to: end }.into())
+                Err(WindowError::EmptyWindow { from: Some(start), to: end }.into())
             }
-            (_, Some(end)) if end.is_beginning() => Err(WindowError::Empty { from: None, to: end }.into()),
+            (_, Some(end)) if end.is_beginning() => {
+                Err(WindowError::EmptyWindow { from: None, to: end }.into())
+            }
             _ => Ok(Self::new(Window { from, to }, stated)),
         }
     }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use tracewalk_report::formats::{self, CAPTURES, Format, WriteCaptures};
 
 use tracewalk_session::Pattern;
 
@@ -39,10 +38,5 @@ impl PlacesArgs {
     /// The places, as they were named.
     pub(crate) fn words(&self) -> impl Iterator<Item = &Path> {
         std::iter::once(&self.follow.capture.capture).chain(&self.more).map(PathBuf::as_path)
-    }
-
-    /// The format of the table of captures.
-    pub(crate) fn captures_format(&self) -> Option<&'static Format<WriteCaptures>> {
-        self.captures.as_ref().and_then(|file| formats::of_file(CAPTURES, file).or_else(|| CAPTURES.first()))
     }
 }

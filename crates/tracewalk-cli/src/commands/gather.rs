@@ -8,6 +8,7 @@ use tracewalk_analysis::captures::OneOfMany;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
+use tracewalk_report::formats::{self, CAPTURES};
 use tracewalk_sentences::{of_places_notice, row};
 use tracewalk_session::{
     Additive, Answered, Gather, GatherFront, Gathered, Observer, OfCapture, Places, PlacesNotice, Request,
@@ -79,12 +80,12 @@ impl<'a> Front<'a> {
         saved: impl FnMut(&Path, &Programs<Q::Answer>),
     ) -> Result<Gathered<Q::Answer>, Failure> {
         let gathered = places.ask(question, by_run, saved, self)?;
-        let file = self.args.captures.as_ref().zip(self.args.captures_format());
-        if gathered.captures.is_some() {
-            self.messages.add(&gathered.answered.statistics);
-        }
-        if let (Some(table), Some((file, format))) = (&gathered.captures, file) {
-            write_to(Some(file), |out| (format.make)(out, table, look_for(Some(file))))?;
+        let Some(table) = &gathered.captures else { return Ok(gathered) };
+        self.messages.add(&gathered.answered.statistics);
+        if let Some(file) = &self.args.captures {
+            let format = formats::of_file(CAPTURES, file).or_else(|| CAPTURES.first());
+            let make = format.map(|format| format.make);
+            make.map_or(Ok(()), |make| write_to(Some(file), |out| make(out, table, look_for(Some(file)))))?;
         }
         Ok(gathered)
     }

@@ -37,21 +37,17 @@ impl Task for args::Info {
         self.format.name == "text"
     }
 
+    /// Prints the contents of a capture.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        let session = open::whole(&self.capture, messages)?;
+        let info = session.info(messages)?;
+        let output = self.output.as_deref();
+        let look = look_for(output);
+        write_to(output, |out| match self.format.make {
+            WriteInfo::Text => print(&mut Fitted::new(out, look.width), look, &session, &info),
+            WriteInfo::Tables(write) => Ok(write(out, &info.tables(), self.table, info.complete)?),
+        })
     }
-}
-
-/// Prints the contents of a capture.
-fn run(args: &args::Info, messages: &Messages) -> Result<(), Failure> {
-    let session = open::whole(&args.capture, messages)?;
-    let info = session.info(messages)?;
-    let output = args.output.as_deref();
-    let look = look_for(output);
-    write_to(output, |out| match args.format.make {
-        WriteInfo::Text => print(&mut Fitted::new(out, look.width), look, &session, &info),
-        WriteInfo::Tables(write) => Ok(write(out, &info.tables(), args.table, info.complete)?),
-    })
 }
 
 /// For people.

@@ -10,7 +10,7 @@ use tracewalk_analysis::symbols::SourceFile;
 
 use super::CoverageRequest;
 use super::problem::Selects;
-use crate::pattern::Pattern;
+use crate::request::Pattern;
 
 /// The beginning of paths in the debugging information, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]

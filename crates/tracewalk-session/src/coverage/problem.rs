@@ -8,7 +8,7 @@ use tracewalk_analysis::programs::ProgramId;
 
 use super::PathMap;
 use crate::notice::Severity;
-use crate::pattern::Pattern;
+use crate::request::Pattern;
 
 /// Why there is no report of coverage.
 #[derive(Clone, Debug, strum::IntoStaticStr)]

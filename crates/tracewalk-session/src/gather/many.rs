@@ -16,12 +16,10 @@ use super::sum::Sum;
 use super::{Gather, GatherFront, Gathered, Places, PlacesNotice};
 use crate::additive::Additive;
 use crate::error::RunError;
-use crate::gathering::Gathering;
 use crate::observer::Observer;
 use crate::outcome::Follow;
 use crate::request::Request;
 use crate::session::Session;
-use crate::shared::Shared;
 
 /// The shortest time between two saves of progress.
 const NOTED_EVERY: Duration = Duration::from_secs(10);
@@ -104,7 +102,7 @@ impl<'a, T: Save + Send> Many<'a, T> {
         gathered: &mut Gathered<T>,
         front: &F,
     ) -> Result<(), F::Error> {
-        let gathering = self.gathering();
+        let gathering = self.gather.gathering();
         let refused = Mutex::new(None);
         let ask = |session: &mut Session, how: &Follow, name: &str, observer: &dyn Observer| {
             // No result may replace a source file, which is known only now.
@@ -134,11 +132,6 @@ impl<'a, T: Save + Send> Many<'a, T> {
         })
     }
 
-    fn gathering(&self) -> Gathering {
-        let (request, how) = (self.gather.request.clone(), self.gather.how.clone());
-        Gathering { request, how, shared: Shared::default(), stop: Default::default() }
-    }
-
     /// Finds the programs of answers that were saved: among the images of the request, or in a capture of an earlier run.
     fn find_programs<Q: Additive<Answer = T>, F: GatherFront>(
         &self,
@@ -160,7 +153,7 @@ impl<'a, T: Save + Send> Many<'a, T> {
             if is_complete(gathered) {
                 break;
             }
-            self.gathering().run(question, std::slice::from_ref(capture), |of| {
+            self.gather.gathering().run(question, std::slice::from_ref(capture), |of| {
                 gathered.answered.code.extend(of.found.map(|answered| answered.code).unwrap_or_default());
                 Ok::<(), F::Error>(())
             })?;

@@ -7,7 +7,6 @@ use tracewalk_analysis::timeline::Probe;
 
 use super::{GatherFront, Places, PlacesError, PlacesErrorKind};
 use crate::additive::OfInterrupts;
-use crate::gathering::Gathering;
 use crate::observer::Observer;
 use crate::outcome::Follow;
 use crate::session::Session;
@@ -53,13 +52,11 @@ impl Places<'_, ProgramActivities> {
 
     /// The best unit that all captures have, as far as they can be opened.
     fn common_unit<F: GatherFront>(&self) -> Result<Unit, F::Error> {
-        let (shared, stop) = Default::default();
-        let (request, how) = (self.gather.request.clone(), self.gather.how.clone());
         let mut probed = Vec::new();
         let probe = |session: &mut Session, how: &Follow, _: &str, observer: &dyn Observer| {
             session.probe(how.names.as_deref(), observer)
         };
-        Gathering { request, how, shared, stop }.each(self.captures(), probe, |of| {
+        self.gather.gathering().each(self.captures(), probe, |of| {
             probed.extend(of.found.ok());
             Ok::<(), F::Error>(())
         })?;

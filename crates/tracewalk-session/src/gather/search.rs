@@ -12,7 +12,7 @@ use tracewalk_input::capture::{FoundPath, files, is_described, walk};
 
 use super::parts::{head, saved_kind_of};
 use super::{Gather, PlacesError, PlacesErrorKind};
-use crate::pattern::Pattern;
+use crate::request::Pattern;
 
 /// A capture, or a saved file.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use tracewalk::span::Span;
 
 use super::finding::{Answer, Certainty, Finding};
 use super::mtb_order;
-use crate::sample::Sample;
+use crate::contents::Sample;
 
 /// An image of raw bytes.
 #[derive(Clone, Copy, Debug)]

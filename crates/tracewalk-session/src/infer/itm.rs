@@ -13,7 +13,7 @@ use tracewalk_input::capture::{Protocol, SourceDescription};
 use super::finding::{Answer, Certainty, Finding};
 use super::processor::Unit;
 use super::source::best_protocol;
-use crate::sample::Sample;
+use crate::contents::Sample;
 
 /// Counts of a sample, read as an ITM's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

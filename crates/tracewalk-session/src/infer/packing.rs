@@ -19,8 +19,8 @@ use super::itm;
 use super::mtb_order;
 use super::processor::Unit;
 use super::source::recognise;
+use crate::contents::Sample;
 use crate::frames::Frames;
-use crate::sample::Sample;
 
 /// How much of a buffer is examined. Shorter heads are tried if nothing is recognised, because the scan does not find
 /// frames again after lost bytes while their start is unknown.

@@ -13,7 +13,7 @@ use tracewalk_analysis::drive::{Input, Spread};
 use super::check::Check;
 use super::story::{Story, StoryBuilder};
 use super::traced::Traced;
-use crate::sample::Sample;
+use crate::contents::Sample;
 
 /// The counts of a sample, read with one configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use super::processor::Unit;
 use super::reading::Reading;
 use super::settings::{self, Question};
 use super::traced::Traced;
-use crate::sample::Sample;
+use crate::contents::Sample;
 use crate::sources::config;
 
 /// How much of a sample is read to find the starts.

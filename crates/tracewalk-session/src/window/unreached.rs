@@ -13,28 +13,34 @@ use tracewalk_input::nearest;
 const NAMED: usize = 3;
 
 /// Why a part of a trace cannot be reported.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
 pub enum WindowError {
     /// The end is not after the start, or nothing is before it.
-    Empty { from: Option<Position>, to: Position },
+    EmptyWindow { from: Option<Position>, to: Position },
     /// No function of the program has the name. The nearest names; none if the program has no names.
-    NoFunction { what: Happening, nearest: Vec<String> },
+    NoSuchFunction { what: Happening, nearest: Vec<String> },
     /// The function has fewer bytes.
-    OutsideFunction { what: Happening, bytes: u64 },
+    OffsetOutsideFunction { what: Happening, bytes: u64 },
     /// No source file of the program has the name. The nearest names; none if the program has no lines.
-    NoFile { what: Happening, nearest: Vec<String> },
+    NoSuchFile { what: Happening, nearest: Vec<String> },
     /// The line has no code. The nearest lines with code.
-    NoLine { what: Happening, nearest: Vec<u32> },
+    NoSuchLine { what: Happening, nearest: Vec<u32> },
     /// The program has no such place.
-    NoPlace(Happening),
+    NoSuchPlace(Happening),
     /// The protocols of the trace cannot report the exception. The names of those that they can report.
-    NoException { what: Happening, protocols: Vec<String>, names: Vec<&'static str>, has_interrupts: bool },
+    NoSuchException {
+        what: Happening,
+        protocols: Vec<String>,
+        names: Vec<&'static str>,
+        has_interrupts: bool,
+    },
     /// The place was reached, but less often.
-    FewerTimes { place: Place, times: u64 },
+    PlaceFewerTimes { place: Place, times: u64 },
     /// The place was never reached. For an exception: those that were taken.
-    Never { place: Place, exceptions: Option<Vec<String>> },
+    PlaceNever { place: Place, exceptions: Option<Vec<String>> },
     /// The trace cannot be measured in the unit.
     NotMeasured(Unit),
 }
@@ -42,47 +48,38 @@ pub enum WindowError {
 impl WindowError {
     /// A stable short name, like `no_such_function`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Empty { .. } => "empty_window",
-            Self::NoFunction { .. } => "no_such_function",
-            Self::OutsideFunction { .. } => "offset_outside_function",
-            Self::NoFile { .. } => "no_such_file",
-            Self::NoLine { .. } => "no_such_line",
-            Self::NoPlace(_) => "no_such_place",
-            Self::NoException { .. } => "no_such_exception",
-            Self::FewerTimes { .. } => "place_fewer_times",
-            Self::Never { .. } => "place_never",
-            Self::NotMeasured(_) => "not_measured",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 
 impl fmt::Display for WindowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty { from: Some(from), to } => {
+            Self::EmptyWindow { from: Some(from), to } => {
                 write!(f, "the end is {to}, and the start {from}: nothing is between them")
             }
-            Self::Empty { from: None, to } => write!(f, "the end is {to}: nothing is before it"),
-            Self::NoFunction { what, .. } => {
+            Self::EmptyWindow { from: None, to } => write!(f, "the end is {to}: nothing is before it"),
+            Self::NoSuchFunction { what, .. } => {
                 write!(f, "`{what}`: the program has no function with that name")
             }
-            Self::OutsideFunction { what, bytes: 1 } => write!(f, "`{what}`: the function has 1 byte"),
-            Self::OutsideFunction { what, bytes } => write!(f, "`{what}`: the function has {bytes} bytes"),
-            Self::NoFile { what, .. } => {
+            Self::OffsetOutsideFunction { what, bytes: 1 } => write!(f, "`{what}`: the function has 1 byte"),
+            Self::OffsetOutsideFunction { what, bytes } => {
+                write!(f, "`{what}`: the function has {bytes} bytes")
+            }
+            Self::NoSuchFile { what, .. } => {
                 write!(f, "`{what}`: no code of the program comes from a file with that name")
             }
-            Self::NoLine { what, .. } => write!(f, "`{what}`: no code comes from that line"),
-            Self::NoPlace(what) => write!(f, "`{what}`: the program has no such place"),
-            Self::NoException { what, protocols, .. } => {
+            Self::NoSuchLine { what, .. } => write!(f, "`{what}`: no code comes from that line"),
+            Self::NoSuchPlace(what) => write!(f, "`{what}`: the program has no such place"),
+            Self::NoSuchException { what, protocols, .. } => {
                 write!(f, "`{what}`: the trace ({}) cannot have this exception", protocols.join(" and "))
             }
-            Self::FewerTimes { place, times } => {
+            Self::PlaceFewerTimes { place, times } => {
                 let times = if *times == 1 { "1 time".to_owned() } else { format!("{times} times") };
                 write!(f, "`{place}`: `{}` occurred only {times}", what(place))
             }
-            Self::Never { place, .. } => {
+            Self::PlaceNever { place, .. } => {
                 write!(f, "`{place}` never occurs in the part that was followed")
             }
             Self::NotMeasured(unit) => {
@@ -109,9 +106,9 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> WindowErr
         (Unknown::Function, Happening::Function { name, .. }) => {
             let functions = code.symbols.functions();
             let nearest = suggestions(name, functions.iter().map(|function| function.name.as_str()));
-            WindowError::NoFunction { what, nearest }
+            WindowError::NoSuchFunction { what, nearest }
         }
-        (Unknown::Offset { bytes }, _) => WindowError::OutsideFunction { what, bytes: *bytes },
+        (Unknown::Offset { bytes }, _) => WindowError::OffsetOutsideFunction { what, bytes: *bytes },
         (Unknown::File, Happening::Line { file, .. }) => {
             let mut files = BTreeSet::new();
             code.symbols.line_extents(&mut |name, _| {
@@ -123,12 +120,12 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> WindowErr
             });
             let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
             let nearest = suggestions(file, files.iter().map(String::as_str));
-            WindowError::NoFile { what, nearest }
+            WindowError::NoSuchFile { what, nearest }
         }
         (Unknown::Line { before, after }, _) => {
-            WindowError::NoLine { what, nearest: before.iter().chain(after).copied().collect() }
+            WindowError::NoSuchLine { what, nearest: before.iter().chain(after).copied().collect() }
         }
-        _ => WindowError::NoPlace(what),
+        _ => WindowError::NoSuchPlace(what),
     }
 }
 
@@ -140,7 +137,7 @@ pub(super) fn no_exception(what: &Happening, protocols: &BTreeSet<&str>, all: &[
             names.push(name);
         }
     }
-    WindowError::NoException {
+    WindowError::NoSuchException {
         what: what.clone(),
         protocols: protocols.iter().map(|protocol| (*protocol).to_owned()).collect(),
         names,
@@ -153,10 +150,10 @@ pub(super) fn never(missing: &Happened, exceptions: &BTreeSet<String>) -> Window
     let Happened { place, times, .. } = missing;
     let place = place.clone();
     if *times > 0 {
-        return WindowError::FewerTimes { place, times: *times };
+        return WindowError::PlaceFewerTimes { place, times: *times };
     }
     let exceptions = is_exception(&place).then(|| exceptions.iter().cloned().collect());
-    WindowError::Never { place, exceptions }
+    WindowError::PlaceNever { place, exceptions }
 }
 
 /// What happens at a place, without the number of times.
