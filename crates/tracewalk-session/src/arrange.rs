@@ -15,8 +15,8 @@ use tracewalk_input::{Origin, Stated};
 use crate::contents::look_at;
 use crate::error::OpenError;
 use crate::infer::{self, Answer, Certainty, Finding, Seam};
-use crate::known::Known;
 use crate::model::{Identified, OLDEST_BYTE, SeenBuffer};
+use crate::program::Known;
 use crate::request::Request;
 use crate::sources::config;
 

@@ -18,8 +18,8 @@ use crate::error::{OpenError, Unstated};
 use crate::frames::Frames;
 use crate::infer::{self, Packing, Search};
 use crate::keep::{Keep, of_file};
-use crate::known::Known;
 use crate::model::{Contents, Identified, SeenBuffer, stretches};
+use crate::program::Known;
 use crate::request::{Policy, Request};
 use crate::sources::{NoConfig, config};
 

@@ -3,8 +3,7 @@
 //! A few captures are followed one after the other, each on all threads, with all their notices. Captures in directories and lists
 //! are followed several at a time, and notices only name those that do not count in full.
 
-mod capture_names;
-mod copies;
+mod alike;
 mod many;
 mod measured;
 mod parts;
@@ -29,8 +28,7 @@ use tracewalk_analysis::programs::{MergeError, OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::Save;
 use tracewalk_analysis::{Code, Window};
 
-use self::capture_names::CaptureNames;
-use self::copies::Copies;
+use self::alike::{CaptureNames, Copies};
 use self::many::Many;
 use self::parts::{Parts, RunNames, head};
 pub use self::parts::{read_saved, saved_kind_of};

@@ -300,10 +300,10 @@ fn add(snapshot: &mut Snapshot, dump: &MemoryDump) {
         };
         snapshot.memory.insert(address, piece.bytes.to_vec());
     }
-    add_registers(snapshot, &dump.processor);
+    add_saved(snapshot, &dump.processor);
 }
 
-fn add_registers(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
+fn add_saved(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
     for (known, value) in snapshot.registers.iter_mut().zip(found.core) {
         *known = value.or(*known);
     }

@@ -10,10 +10,10 @@ use tracewalk_input::{Origin, OtherFile, Setting};
 use crate::contents::recognise;
 use crate::error::OpenError;
 use crate::infer::{Certainty, Finding};
-use crate::known::Known;
 use crate::model::{Contents, Identified, OLDEST_BYTE};
 use crate::notice::{Inferred, NoticeKind, Question};
 use crate::observer::{Observer, Say};
+use crate::program::Known;
 use crate::session::Session;
 
 /// Refuses files that are certainly not trace, and were probably meant as something else.

@@ -22,13 +22,13 @@ use tracewalk_input::{Origin, Stated};
 
 use crate::code::{Reader, source_files};
 use crate::infer::Finding;
-use crate::known::Known;
 use crate::live::Live;
 use crate::memory::add_code;
 use crate::model::{Contents, Dumped, Itm, Source};
 use crate::observer::Observer;
 use crate::observer::Watch;
 use crate::outcome::Follow;
+use crate::program::Known;
 use crate::request::Request;
 use crate::shared::{ByContent, CodeKey, Shared};
 

@@ -112,19 +112,13 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
             "add --diff BASE with --base-src DIFF or --base-src DIR",
         ));
     }
-    if args.fail_on.contains(&FailOn::Regression) && args.diff.is_none() {
-        return Err(Failure::input(
-            "no_base",
-            "--fail-on regression needs a base, but none was given",
-            "add --diff BASE",
-        ));
-    }
-    if args.table == "difference" && args.diff.is_none() {
-        return Err(Failure::input(
-            "no_base",
-            "--table difference needs a base, but none was given",
-            "add --diff BASE",
-        ));
+    let needed = [
+        ("--fail-on regression", args.fail_on.contains(&FailOn::Regression)),
+        ("--table difference", args.table == "difference"),
+    ];
+    if let Some((option, _)) = needed.iter().find(|(_, is_given)| *is_given && args.diff.is_none()) {
+        let problem = format!("{option} needs a base, but none was given");
+        return Err(Failure::input("no_base", problem, "add --diff BASE"));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
-use super::copies::Copies;
+use super::alike::Copies;
 use super::parts::{Parts, RunNames};
 use super::search::Place;
 use super::{GatherFront, Gathered, PlacesError, PlacesErrorKind, PlacesNotice};
