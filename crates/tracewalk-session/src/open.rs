@@ -80,7 +80,7 @@ impl Session {
         }
         if let Some(recorded) = capture.recorded.clone() {
             let places = &request.stated.binaries;
-            capture.images.extend(recorded(&recorded, places, &mut loader, observer)?);
+            capture.images.extend(images_of(&recorded, places, &mut loader, observer)?);
             say_recorded(&recorded, observer);
         }
         capture.images.extend(request.images.iter().cloned());
@@ -236,7 +236,7 @@ fn vector_table(request: &Request, dumps: &[Option<Dumped>], observer: &dyn Obse
 
 /// The images of the programs that ran. Reports files that were not found, or are not the ones that ran. Gives the
 /// contents of archives to `loader`.
-fn recorded(
+fn images_of(
     recorded: &Recorded,
     places: &BinaryPlaces,
     loader: &mut ImageLoader,
