@@ -1,18 +1,16 @@
 //! Flow in parts: what several threads put together is what one finds, and who counts passages counts their elements.
 
-use std::io;
-
 use tracewalk::flow::{Element, Passage};
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::analysis::{FlowSink, Repeated};
-use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
+use tracewalk_analysis::analysis::{Analysis as _, End};
+use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, Recorder};
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_analysis::log::{Log, Noting, Reader};
-use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::{Part, Sink};
-use tracewalk_analysis::{Doubtful, Section, Statistics};
+use tracewalk_analysis::sink::Part;
+use tracewalk_analysis::{Doubtful, Statistics};
+use tracewalk_session::Covered;
 
 /// Smaller than what a segment usually has, so that a short trace has several.
 const SMALLEST_SEGMENT: usize = 64;
@@ -31,32 +29,11 @@ impl Part for Elements {
     }
 }
 
-/// What the trace covers.
-struct Covering(Recorder);
-
-impl Sink<FlowRecord> for Covering {
-    fn section(&mut self, _: &Section) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.0.element(&record.element, false);
-        Ok(())
-    }
-}
-
-impl FlowSink for Covering {
-    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        self.0.passage(repeated);
-        Ok(())
-    }
-}
-
 /// Follows the trace by one thread, and by two in segments of about `segment` bytes.
 pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segment: usize) {
     let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
     let input = Input { capture: trace, carrier, rest: None, progress: &NoProgress };
-    let found = |spread: Spread| -> (Vec<(Element, CaptureOffset)>, Covered) {
+    let found = |spread: Spread| -> (Vec<(Element, CaptureOffset)>, ProgramCoverage) {
         let mut elements = Vec::new();
         let mut follower = Follower::new(config, program);
         follower
@@ -65,7 +42,7 @@ pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segm
                 Ok(())
             })
             .expect("nobody stops it");
-        let mut covering = covering(config);
+        let mut covering = Covered::of_all(Conditions::recorded_by(config), Doubtful::Keep);
         let (mut reader, mut statistics) = (Reader::new(Doubtful::Keep, false), Statistics::default());
         let empty = Log::new(Noting::Passages);
         let noted = follower.flow_parts(&input, spread, &empty, |gathered| {
@@ -73,12 +50,13 @@ pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segm
             reader.part(gathered.part, &mut covering)
         });
         noted.and_then(|()| reader.finish(&mut covering)).expect("nobody stops it");
-        (elements, covering.0.finish("", "", "", statistics.bytes))
+        let covered = covering.answer(&End { statistics, complete: true }).pop();
+        (elements, covered.expect("all code is one program").1)
     };
     let (elements, covered) = found(Spread { threads: 1, segment: usize::MAX });
-    let mut one_by_one = covering(config).0;
+    let mut one_by_one = Recorder::new(Conditions::recorded_by(config), Doubtful::Keep);
     elements.iter().for_each(|(element, _)| one_by_one.element(element, false));
-    let one_by_one = one_by_one.finish("", "", "", trace.len() as u64);
+    let one_by_one = ProgramCoverage::of(one_by_one.finish("", "", "", trace.len() as u64));
     assert_eq!(covered, one_by_one, "passages cover what their elements do not");
     let (by_two, covered_by_two) = found(Spread { threads: 2, segment: SMALLEST_SEGMENT + segment });
     if let Some(index) = (0..elements.len().max(by_two.len())).find(|&at| elements.get(at) != by_two.get(at))
@@ -86,8 +64,4 @@ pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segm
         panic!("one thread {:?}, two {:?}", elements.get(index), by_two.get(index));
     }
     assert_eq!(covered, covered_by_two, "two threads cover what one does not");
-}
-
-fn covering(config: &SourceConfig) -> Covering {
-    Covering(Recorder::new(Conditions::recorded_by(config), Doubtful::Keep))
 }

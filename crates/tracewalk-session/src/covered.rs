@@ -10,9 +10,10 @@ use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
 use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
 use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, Recorder};
+use tracewalk_analysis::programs::ProgramId;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Context, InDoubt, Section};
+use tracewalk_analysis::{Code, Context, Doubtful, InDoubt, Section};
 use tracewalk_input::image::ImageError;
 
 use self::binaries::Binaries;
@@ -118,16 +119,28 @@ impl Covered {
             protocol: source.config.protocol(),
         })
     }
-}
 
-impl Covered {
+    /// Empty coverage of all code as one program, whatever is followed: for bytes that are in no file.
+    #[must_use]
+    pub fn of_all(conditions: Conditions, doubtful: Doubtful) -> Self {
+        let nothing = ProgramId::of(&Program::new(), []);
+        let program = FollowedProgram::new(nothing, Code::unknown().into(), std::iter::empty());
+        Self {
+            recorders: vec![(Scope::EVERYWHERE, Recorder::new(conditions, doubtful))],
+            programs: vec![(Scope::EVERYWHERE, program)],
+            program: Arc::default(),
+            context: Context::default(),
+            capture: String::new(),
+            source: String::new(),
+            protocol: "",
+        }
+    }
+
     /// The programs; empty if there is no code.
     pub fn programs(&self) -> impl Iterator<Item = &FollowedProgram> {
         self.programs.iter().map(|(_, program)| program)
     }
-}
 
-impl Covered {
     fn element(&mut self, element: &Element, is_doubtful: bool) {
         let Element::Block(block) = element else {
             if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element {

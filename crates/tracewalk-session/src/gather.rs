@@ -5,7 +5,6 @@
 
 mod alike;
 mod many;
-mod measured;
 mod parts;
 mod problem;
 mod resume;
@@ -121,7 +120,7 @@ pub trait GatherFront: Sync {
 /// The captures and saved files that a [`Gather`] names.
 #[derive(Debug)]
 pub struct Places<'a, T> {
-    gather: &'a Gather,
+    pub(crate) gather: &'a Gather,
     /// The captures to be followed.
     captures: Vec<PathBuf>,
     /// The saved files. Those beside captures have been read, so that a mistake shows before captures are followed.
@@ -273,7 +272,7 @@ impl<T: Save + Send> Places<'_, T> {
 
 impl<T: Save + Send + Clone> Places<'_, T> {
     /// The first thing of this kind that a saved answer has: in the sum so far, or in a saved file.
-    fn first_saved<U>(
+    pub(crate) fn first_saved<U>(
         &self,
         mut look: impl FnMut(&Path, &Programs<T>) -> Result<Option<U>, PlacesError>,
     ) -> Result<Option<U>, PlacesError> {
@@ -295,7 +294,7 @@ impl<T: Save + Send + Clone> Places<'_, T> {
 
 impl Gather {
     /// Asks several captures at a time.
-    fn gathering(&self) -> Gathering {
+    pub(crate) fn gathering(&self) -> Gathering {
         let (request, how) = (self.request.clone(), self.how.clone());
         Gathering { request, how, shared: Shared::default(), stop: Default::default() }
     }

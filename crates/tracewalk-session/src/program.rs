@@ -36,6 +36,13 @@ pub struct FollowedProgram {
     pub images: BTreeSet<String>,
 }
 
+impl PartialEq for FollowedProgram {
+    /// Programs of one identity have the same code.
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.images == other.images
+    }
+}
+
 impl Session {
     /// Reports if no program has source lines.
     ///

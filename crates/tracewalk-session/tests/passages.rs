@@ -13,7 +13,7 @@ use tracewalk::source::SourceConfig;
 use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::Counting;
-use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
+use tracewalk_analysis::coverage::Conditions;
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_analysis::interrupts::Measuring;
 use tracewalk_analysis::log::{Log, Noting, Reader};
@@ -23,52 +23,10 @@ use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Doubtful, Section, Statistics, Window};
-use tracewalk_session::{Follow, Losses, Request, Session, Trust};
+use tracewalk_session::{Covered, Follow, Losses, Request, Session, Trust};
 
 use crate::ete;
 use crate::support::{copy_with, corpus, example};
-
-/// The coverage of a source.
-struct Covering(Recorder);
-
-impl Sink<FlowRecord> for Covering {
-    fn section(&mut self, _: &Section) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.0.element(&record.element, false);
-        Ok(())
-    }
-}
-
-impl FlowSink for Covering {
-    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        self.0.passage(repeated);
-        Ok(())
-    }
-
-    fn needs_places(&self) -> bool {
-        false
-    }
-
-    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.0.element(&record.element, true);
-        Ok(())
-    }
-
-    fn weighs_doubt(&self) -> bool {
-        true
-    }
-}
-
-impl Analysis for Covering {
-    type Found = Covered;
-
-    fn answer(self, end: &End) -> Covered {
-        self.0.finish("a capture", "a source", "a protocol", end.statistics.bytes)
-    }
-}
 
 /// All items of a timeline.
 struct Items {
@@ -216,7 +174,7 @@ where
 
 fn check_coverage(capture: &Path, threads: &[u16]) {
     for doubtful in [Doubtful::Drop, Doubtful::Keep] {
-        let covering = || Covering(Recorder::new(Conditions::OfEvery, doubtful));
+        let covering = || Covered::of_all(Conditions::OfEvery, doubtful);
         check_how(capture, threads, &[doubtful], covering);
     }
 }
@@ -340,7 +298,7 @@ fn coverage_of_long_captures_is_the_same_on_any_number_of_threads() {
     // Segments of analyses that only count are long, and one thread decodes up to three of them.
     for example in &examples()[..2] {
         let folder = long(example, 5 << 20);
-        let covering = || Covering(Recorder::new(Conditions::OfEvery, Doubtful::Drop));
+        let covering = || Covered::of_all(Conditions::OfEvery, Doubtful::Drop);
         check_how(&folder.path().join("capture.toml"), &[1, 2, 7], &[Doubtful::Drop], covering);
     }
 }
@@ -439,18 +397,20 @@ fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_
     let input = Input { capture: &traced.bytes, carrier, rest: None, progress: &NoProgress };
     for (threads, segment) in [(1, 1000), (2, 777), (3, 64), (7, 4096)] {
         let (spread, mut follower) = (Spread { threads, segment }, Follower::new(&config, &program));
-        let covering = Covering(Recorder::new(Conditions::OfBranches, Doubtful::Drop));
+        let covering = Covered::of_all(Conditions::OfBranches, Doubtful::Drop);
         let (covered, statistics) = answer(&mut follower, &input, spread, covering);
         let (counted, _) = answer(&mut follower, &input, spread, Counting::default());
+        let [(_, covered)] = &*covered else { panic!("there is one program") };
+        let [source] = &*covered.sources else { panic!("there is one source") };
         assert_eq!(statistics.instructions, traced.instructions);
 
         let ran = |at: u64| {
             let blocks = covered.blocks.iter().filter(|(key, _)| key.start.get() == at);
             blocks.map(|(_, count)| count).sum::<u64>()
         };
-        assert_eq!(covered.source.losses.uncommitted, traced.uncommitted, "{threads} threads");
+        assert_eq!(source.losses.uncommitted, traced.uncommitted, "{threads} threads");
         assert_eq!(
-            covered.source.instructions,
+            source.instructions,
             traced.instructions - traced.uncommitted,
             "{threads} threads"
         );
@@ -461,7 +421,7 @@ fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_
 
         let [counts] = &*counted.counts.values().collect::<Vec<_>>() else { panic!("there is one context") };
         assert_eq!(counted.uncommitted, traced.uncommitted, "{threads} threads");
-        assert_eq!(counts.instructions, covered.source.instructions, "{threads} threads");
+        assert_eq!(counts.instructions, source.instructions, "{threads} threads");
         let calls = counts.branches.iter().filter(|(branch, _)| branch.from.get() == 0x2008);
         let calls = calls.map(|(branch, count)| (branch.to.get(), *count)).collect::<Vec<_>>();
         assert_eq!(calls, [(0x3000, traced.committed)], "{threads} threads");
