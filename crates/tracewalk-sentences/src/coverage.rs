@@ -65,7 +65,7 @@ pub(super) fn remedy(error: &CoverageError) -> &'static str {
             "check that the image is the program that was traced, and that the capture holds its trace"
         }
         // A newer session may have reasons that have no remedy here yet.
-        _ => "check the patterns, or leave them out",
+        _ => "check --include and --include-function, or leave them out",
     }
 }
 

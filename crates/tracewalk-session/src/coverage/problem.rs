@@ -48,7 +48,7 @@ impl fmt::Display for CoverageError {
             }
             Self::Revision { error, .. } => error.fmt(f),
             Self::NothingSelected => {
-                f.write_str("--include and --include-function match nothing in the program")
+                f.write_str("the patterns to include match nothing in the program")
             }
             Self::NothingToCompare => {
                 f.write_str("nothing was measured, so that a comparison with any base would show no loss")

@@ -113,7 +113,7 @@ impl fmt::Display for PlacesError {
                 "found no capture; in directories, only snapshots, capture.toml, perf.data and recordings of logic analysers are recognised"
             }
             PlacesErrorKind::IsCapture => {
-                "is one capture, because it has a description, and --match matches only its name, not its files"
+                "is one capture, because it has a description, and patterns match only its name, not its files"
             }
             PlacesErrorKind::CaptureChanged => "has changed since it was gathered; the earlier version counts",
         })

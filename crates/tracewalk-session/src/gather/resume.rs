@@ -65,7 +65,7 @@ impl<'a> Resume<'a> {
         let mut from = tracewalk_input::reader(self.file, LONGEST).map_err(unreadable)?;
         let mut line = String::new();
         let head = read_line(&mut from, &mut line).and_then(|()| serde_json::from_str::<Head>(&line).ok());
-        let Some(head) = head else { return Err(self.refuse("is not a file of --resume")) };
+        let Some(head) = head else { return Err(self.refuse("is not a file to continue from")) };
         if head.version != VERSION {
             return Err(self.refuse(&format!("is of version {}, expected {VERSION}", head.version)));
         }
