@@ -171,7 +171,7 @@ fn say(table: &Captures, front: &impl GatherFront) {
         else {
             continue;
         };
-        let (count, first) = (table.count(outcome) as u64, first.capture.clone());
+        let (count, first) = (table.count(outcome), first.capture.clone());
         front.notice(&match outcome {
             CaptureOutcome::LeftOut => PlacesNotice::CapturesLeftOut { count, all, first, problem },
             _ => PlacesNotice::CapturesInPart { count, all, first, problem },
