@@ -47,9 +47,7 @@ impl fmt::Display for CoverageError {
                 write!(f, "{}: was saved from another program ({id})", file.display())
             }
             Self::Revision { error, .. } => error.fmt(f),
-            Self::NothingSelected => {
-                f.write_str("the patterns to include match nothing in the program")
-            }
+            Self::NothingSelected => f.write_str("the patterns to include match nothing in the program"),
             Self::NothingToCompare => {
                 f.write_str("nothing was measured, so that a comparison with any base would show no loss")
             }
