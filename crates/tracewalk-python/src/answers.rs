@@ -1,6 +1,6 @@
 //! A session → an answer's tables, which are those that the command writes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
