@@ -91,7 +91,7 @@ impl Tabular for Gaps {
         let columns = [
             Column::new("reason", Kind::Text),
             Column::new("count", Kind::Integer),
-            Column::new("first", Kind::Integer).of("bytes of the capture"),
+            Column::new("offset", Kind::Integer).of("bytes of the capture"),
         ];
         let mut table = Table::new("gaps", 1, columns);
         let Self { no_code, undecodable, address_unknown, contradictions, trace_lost, .. } = self;

@@ -25,6 +25,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::program::{Program, Scope};
 
 use crate::saved::words;
+use crate::table::Cell;
 
 /// The identity of a program. Answers about different programs cannot be added: their addresses mean different code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -122,6 +123,18 @@ impl<T> OfProgram<T> {
 }
 
 impl ProgramId {
+    /// The build IDs, in hexadecimal.
+    #[must_use]
+    pub fn build_id(&self) -> Option<String> {
+        self.to_string().strip_prefix("build ").map(str::to_owned)
+    }
+
+    /// The hash of the code of a program without build IDs, in hexadecimal.
+    #[must_use]
+    pub fn code_hash(&self) -> Option<String> {
+        self.to_string().strip_prefix("code ").map(str::to_owned)
+    }
+
     /// The identity of the code that is visible in all contexts, whose images have these build IDs. If one has none, the code is
     /// hashed.
     #[must_use]
@@ -216,6 +229,14 @@ impl<T: Merge> Programs<T> {
     #[must_use]
     pub fn measure(&self) -> Option<String> {
         self.programs.values().find_map(|program| program.found.measure())
+    }
+}
+
+impl SourceId {
+    /// The first cells of each row of a source's tables, as those of its [section](crate::Section::cells).
+    #[must_use]
+    pub fn cells(&self) -> [Cell; 3] {
+        [self.id.into(), self.protocol.into(), self.number.into()]
     }
 }
 

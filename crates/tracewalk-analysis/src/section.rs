@@ -182,10 +182,10 @@ impl fmt::Display for Section {
 }
 
 impl Section {
-    /// The first cells of each row of a source's tables: its trace ID and its protocol.
+    /// The first cells of each row of a source's tables: its trace ID, its protocol and its number.
     #[must_use]
-    pub fn cells(&self) -> [Cell; 2] {
-        [self.id.into(), self.protocol.into()]
+    pub fn cells(&self) -> [Cell; 3] {
+        [self.id.into(), self.protocol.into(), self.number.into()]
     }
 
     /// ` #2` for the second source with the same trace ID and protocol; empty for the first.

@@ -123,7 +123,8 @@ impl Table {
     /// A table whose rows belong to sources. Each begins with the source's [cells](crate::Section::cells), by which such tables join.
     #[must_use]
     pub fn of_sources(name: &'static str, version: u32, columns: impl IntoIterator<Item = Column>) -> Self {
-        let source = [Column::new("id", Kind::Integer), Column::new("protocol", Kind::Text)];
+        let source = [("id", Kind::Integer), ("protocol", Kind::Text), ("source_number", Kind::Integer)];
+        let source = source.map(|(name, kind)| Column::new(name, kind));
         Self::new(name, version, source.into_iter().chain(columns))
     }
 

@@ -472,7 +472,7 @@ fn a_profile_is_by_binary_and_thread() {
     let mut rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
     assert_eq!(
         rows.next().unwrap(),
-        ["id", "protocol", "source", "task", "binary", "self", "self_instructions"]
+        ["id", "protocol", "source_number", "task", "binary", "self", "self_instructions", "program"]
     );
     let mut found =
         rows.map(|row| (row[3].to_owned(), row[4].to_owned(), row[5].parse().unwrap())).collect::<Vec<_>>();

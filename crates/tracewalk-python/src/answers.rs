@@ -83,7 +83,7 @@ pub(crate) fn covered(answered: &Answered<ProgramCoverage>, checks: &Checks) -> 
 /// The tables of execution counts.
 pub(crate) fn counted(answered: &Answered<CountedBinary>) -> Result<Tables, Problem> {
     let binaries = answered.programs.programs.iter().map(|(id, program)| ReportedBinary {
-        id: id.to_string(),
+        id,
         name: program.name(),
         found: &program.found,
     });

@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::io;
 
+use tracewalk::plain::plain;
 use tracewalk::program::Program;
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::Follower;
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent};
+use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 use tracewalk_analysis::{Gaps, Statistics, Survey};
 use tracewalk_input::image::{ImageRequest, build_id_of, build_id_of_file};
@@ -153,7 +155,7 @@ impl Info<'_> {
 
     fn source_table(&self) -> Table {
         let columns = [
-            text("file"),
+            text("trace_file"),
             text("cpu"),
             integer("bytes"),
             integer("packets"),
@@ -173,9 +175,7 @@ impl Info<'_> {
         let mut table = Table::of_sources(INFO_TABLES[0], 1, columns);
         for (source, survey) in &self.sources {
             let contexts = survey.contexts.iter().filter(|((context, _), _)| context.is_some()).count();
-            table.push([
-                source.id.into(),
-                source.config.protocol().into(),
+            let cells = [
                 self.file(source.buffer),
                 source.description.cpu.as_ref().map(|cpu| cpu.value.as_str()).into(),
                 survey.statistics.bytes.into(),
@@ -192,18 +192,19 @@ impl Info<'_> {
                 survey.timestamps.map(|(_, last)| last).into(),
                 survey.cycles.into(),
                 (contexts as u64).into(),
-            ]);
+            ];
+            table.push(self.session.source_id(source).cells().into_iter().chain(cells));
         }
         table
     }
 
     fn packet_table(&self) -> Table {
         let mut table =
-            Table::of_sources(INFO_TABLES[1], 1, [text("file"), text("packet"), integer("count")]);
+            Table::of_sources(INFO_TABLES[1], 1, [text("trace_file"), text("packet"), integer("count")]);
         for (source, survey) in &self.sources {
             for (name, count) in &survey.packets {
-                let [id, protocol] = [source.id.into(), source.config.protocol().into()];
-                table.push([id, protocol, self.file(source.buffer), (*name).into(), (*count).into()]);
+                let cells = [self.file(source.buffer), (*name).into(), (*count).into()];
+                table.push(self.session.source_id(source).cells().into_iter().chain(cells));
             }
         }
         table
@@ -211,7 +212,7 @@ impl Info<'_> {
 
     fn buffer_table(&self) -> Table {
         let columns = [
-            text("file"),
+            text("trace_file"),
             integer("bytes"),
             text("container"),
             integer("padding"),
@@ -240,11 +241,12 @@ impl Info<'_> {
     fn finding_table(&self) -> Table {
         let columns =
             ["of", "about", "answer", "evidence", "runner_up", "runner_up_evidence", "certainty"].map(text);
-        let mut table = Table::new(INFO_TABLES[3], 1, columns);
-        let mut add = |of: &str, findings: &[Finding]| {
+        let mut table = Table::of_sources(INFO_TABLES[3], 1, columns);
+        let mut add = |of: &str, source: Option<SourceId>, findings: &[Finding]| {
             for finding in findings {
                 let runner_up = finding.runner_up.as_ref();
-                table.push([
+                let source = source.map_or([const { Cell::Unknown }; 3], |source| source.cells());
+                let cells = [
                     of.into(),
                     finding.about.into(),
                     finding.best.text.as_str().into(),
@@ -252,30 +254,37 @@ impl Info<'_> {
                     runner_up.map(|answer| answer.text.as_str()).into(),
                     runner_up.map(|answer| answer.evidence.as_str()).into(),
                     certainty(finding.certainty).into(),
-                ]);
+                ];
+                table.push(source.into_iter().chain(cells));
             }
         };
-        let named = |id: Option<tracewalk::ids::TraceId>| id.map_or("-".to_owned(), |id| id.to_string());
-        let contents = self.session.contents();
-        contents.iter().for_each(|contents| add("buffer", &contents.findings));
-        self.sources.iter().for_each(|(source, _)| add(&named(source.id), &source.findings));
-        self.itms.iter().for_each(|info| add(&named(info.itm.id), &info.itm.findings));
-        for (_, finding) in self.session.image_findings() {
-            add("image", std::slice::from_ref(finding));
+        let session = self.session;
+        session.contents().iter().for_each(|contents| add("buffer", None, &contents.findings));
+        for (source, _) in &self.sources {
+            add("source", Some(session.source_id(source)), &source.findings);
+        }
+        for ItmInfo { itm, .. } in &self.itms {
+            add("source", Some(session.itm_id(itm)), &itm.findings);
+        }
+        for (_, finding) in session.image_findings() {
+            add("image", None, std::slice::from_ref(finding));
         }
         table
     }
 
     fn image_table(&self) -> Table {
-        let mut table = Table::new(INFO_TABLES[4], 1, ["file", "origin", "visible_in", "build_id"].map(text));
+        let columns = ["build_id", "binary", "path", "origin", "visible_in"].map(text);
+        let mut table = Table::new(INFO_TABLES[4], 1, columns);
         for image in &self.session.capture().images {
             let scope =
                 (image.scope != tracewalk::program::Scope::EVERYWHERE).then(|| image.scope.to_string());
+            let name = image.file.file_name().map(|name| plain(name.to_string_lossy()).into_owned());
             table.push([
+                self.session.build_id(image).into(),
+                name.into(),
                 image.file.display().to_string().into(),
                 image.origin.to_string().into(),
                 scope.into(),
-                self.session.build_id(image).into(),
             ]);
         }
         table

@@ -1,8 +1,9 @@
 //! Counts as tables.
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, TraceId};
 
 use super::collected::CountedBinary;
+use crate::programs::ProgramId;
 use crate::table::{Cell, Column, Kind, Table, Tabular};
 
 /// The counts of several binaries.
@@ -18,7 +19,7 @@ pub struct CountsReport<'a> {
 #[derive(Clone, Debug)]
 pub struct ReportedBinary<'a> {
     /// The binary's identity: its build ID, or the hash of its code.
-    pub id: String,
+    pub id: &'a ProgramId,
     /// The names of its files; empty if it is known by its ID alone.
     pub name: String,
     /// The counts.
@@ -35,11 +36,16 @@ impl CountsReport<'_> {
         columns: impl IntoIterator<Item = Column>,
         rows: impl Fn(&CountedBinary) -> Vec<Vec<Cell>>,
     ) -> Table {
-        let binary = ["build_id", "binary"].map(|name| Column::new(name, Kind::Text));
-        let mut table = Table::new(name, 1, binary.into_iter().chain(columns));
+        let text = |name| Column::new(name, Kind::Text);
+        let binary = ["build_id", "binary"].map(text);
+        let mut table = Table::new(name, 1, binary.into_iter().chain(columns).chain([text("code_hash")]));
         for ReportedBinary { id, name, found } in &self.binaries {
+            // Without a build ID, the hash keeps binaries of the same name apart.
+            let (hash, build) = (id.code_hash(), id.build_id());
             for row in rows(found) {
-                table.push([Cell::Text(id.clone()), Cell::Text(name.clone())].into_iter().chain(row));
+                let binary =
+                    [build.clone().into(), Some(name.as_str()).filter(|name| !name.is_empty()).into()];
+                table.push(binary.into_iter().chain(row).chain([hash.clone().into()]));
             }
         }
         table
@@ -83,9 +89,9 @@ impl Tabular for CountsReport<'_> {
             branches.collect()
         });
         let sources = [
-            column("capture", Kind::Text),
-            column("source", Kind::Text),
+            column("id", Kind::Integer),
             column("protocol", Kind::Text),
+            column("capture", Kind::Text),
             counts("bytes", "bytes"),
             counts("packets", "packets"),
             column("malformed", Kind::Integer),
@@ -98,7 +104,12 @@ impl Tabular for CountsReport<'_> {
         ];
         let sources = self.table("sources", sources, |found| {
             let sources = found.sources.iter().map(|source| {
-                let texts = [&source.capture, &source.source, &source.protocol];
+                let id = source.source.strip_prefix("0x").and_then(|id| u8::from_str_radix(id, 16).ok());
+                let of = [
+                    id.and_then(TraceId::new).into(),
+                    source.protocol.as_str().into(),
+                    source.capture.as_str().into(),
+                ];
                 let integers = [
                     source.bytes,
                     source.packets,
@@ -110,8 +121,7 @@ impl Tabular for CountsReport<'_> {
                     source.counted,
                     source.uncommitted,
                 ];
-                let texts = texts.map(|text| Cell::Text(text.clone()));
-                texts.into_iter().chain(integers.map(Cell::Integer)).collect()
+                of.into_iter().chain(integers.map(Cell::Integer)).collect()
             });
             sources.collect()
         });

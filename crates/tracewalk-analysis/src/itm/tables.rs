@@ -26,7 +26,7 @@ const EVENT_COLUMNS: [(&str, Kind); 13] = [
     ("action", Kind::Text),
     ("addr", Kind::Address),
     ("comparator", Kind::Integer),
-    ("total", Kind::Integer),
+    ("total", Kind::Time),
     ("text", Kind::Text),
 ];
 
@@ -79,10 +79,11 @@ impl Tabular for [(Option<TraceId>, ItmCounts)] {
     fn tables(&self) -> Vec<Table> {
         let integer = |name: &'static str| Column::new(name, Kind::Integer);
         let [_, itms, packets] = ITM_TABLES;
-        let mut itms =
-            Table::of_sources(itms, 1, [integer("bytes"), integer("packets"), integer("malformed")]);
-        let columns = [Column::new("packet", Kind::Text), integer("count")];
-        let mut packets = Table::of_sources(packets, 1, columns);
+        let text = |name: &'static str| Column::new(name, Kind::Text);
+        let counts = ["bytes", "packets", "malformed"].map(integer);
+        let mut itms = Table::new(itms, 1, [integer("id"), text("protocol")].into_iter().chain(counts));
+        let columns = [integer("id"), text("protocol"), text("packet"), integer("count")];
+        let mut packets = Table::new(packets, 1, columns);
         for (id, counts) in self {
             let [id, protocol] = [Cell::from(*id), PROTOCOL.into()];
             let all = counts.packets.values().sum::<u64>();

@@ -310,6 +310,19 @@ impl Tree {
     }
 }
 
+impl LabelKind {
+    /// The name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Exception => "exception",
+            Self::Function => "function",
+            Self::Inlined => "inlined",
+        }
+    }
+}
+
 impl LabelId {
     pub(super) fn new(index: usize) -> Self {
         Self(u32::try_from(index).unwrap_or(u32::MAX))

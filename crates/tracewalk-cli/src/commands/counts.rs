@@ -54,11 +54,8 @@ impl Counts {
     /// The report of the selected binaries.
     fn report<'a>(&self, gathered: &'a Gathered<CountedBinary>) -> Result<CountsReport<'a>, Failure> {
         let programs = gathered.answered.programs.programs.iter();
-        let reported = programs.map(|(id, program)| ReportedBinary {
-            id: id.to_string(),
-            name: program.name(),
-            found: &program.found,
-        });
+        let reported =
+            programs.map(|(id, program)| ReportedBinary { id, name: program.name(), found: &program.found });
         let mut binaries = reported.collect::<Vec<_>>();
         if let Some(wanted) = &self.binary {
             let names = names(&binaries);
@@ -100,7 +97,7 @@ fn of_one_binary(report: &mut CountsReport<'_>, format: &str) -> Result<(), Fail
 
 fn names(binaries: &[ReportedBinary<'_>]) -> String {
     let name = |binary: &ReportedBinary<'_>| {
-        if binary.name.is_empty() { binary.id.clone() } else { binary.name.clone() }
+        if binary.name.is_empty() { binary.id.to_string() } else { binary.name.clone() }
     };
     let names = binaries.iter().map(name).collect::<Vec<_>>();
     if names.is_empty() { "no binary".to_owned() } else { names.join(", ") }

@@ -105,7 +105,7 @@ pub(super) fn assert_costs(served: &Served, capture: &str) {
     for (line, cost) in lines.zip(found) {
         // No function of the examples has a comma in its name.
         let cells = line.split(',').collect::<Vec<_>>();
-        assert_eq!(cells[column("function")].trim_end_matches(" (inlined)"), cost["name"], "{line}");
+        assert_eq!(cells[column("function")], cost["name"], "{line}");
         assert_eq!(cells[column("self")], cost["self"].to_string(), "{line}");
         assert_eq!(cells[column("total")], cost["total"].to_string(), "{line}");
         assert_eq!(cells[column("calls")], cost["calls"].to_string(), "{line}");

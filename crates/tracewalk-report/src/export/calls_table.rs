@@ -9,14 +9,13 @@ use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::call_stack::{
     CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Run,
 };
-use tracewalk_analysis::profile::LabelKind;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, TakeRows};
 use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Window, Windowed};
 
 use super::function_names::FunctionNames;
-use super::profile::ProfileReport;
+use super::profile::{ProfileReport, program};
 
 /// Writes the table `calls`: a row for each call, when it ends.
 pub struct CallTable<R> {
@@ -81,26 +80,24 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
     fn begin(&mut self) -> io::Result<()> {
         let (text, count) = (|name| Column::new(name, Kind::Text), |name| Column::new(name, Kind::Integer));
         let columns = [
-            text("source"),
             count("call"),
-            count("caller"),
+            count("called_by"),
             count("depth"),
             text("kind"),
             text("function"),
             Column::new("address", Kind::Address),
-            Column::new("entered", Kind::Address),
+            Column::new("entry", Kind::Address),
             text("file"),
             count("line"),
             count("exception"),
             count("instructions").of("instructions"),
-            text("end"),
+            text("ended"),
         ];
         self.rows.rows.table(&Table::of_sources("calls", 1, columns))
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let [id, protocol] = section.cells();
-        self.rows.source = [id, protocol, section.to_string().into()];
+        self.rows.source = section.cells();
         self.rows.code = CodeInContext::new(Arc::clone(&section.code));
         self.rows.phase = Phase::Before;
         self.rows.entered = 0;
@@ -169,11 +166,11 @@ impl<R: TakeRows> Rows<R> {
             Left::Unwound => "unwound",
             Left::Lost => "lost",
         };
-        let [id, protocol, source] = self.source.clone();
+        let [id, protocol, source_number] = self.source.clone();
         self.rows.row(&[
             id,
             protocol,
-            source,
+            source_number,
             number.into(),
             caller.into(),
             (depth as u64).into(),
@@ -259,7 +256,6 @@ pub fn write_chain_rows(
     let (text, count) = (|name| Column::new(name, Kind::Text), |name| Column::new(name, Kind::Integer));
     let cost = |name| Column::new(name, Kind::Time).of(report.unit.name());
     let columns = [
-        text("source"),
         count("chain"),
         count("outside"),
         count("depth"),
@@ -271,6 +267,7 @@ pub fn write_chain_rows(
         count("calls"),
         cost("self"),
         cost("total"),
+        text("program"),
     ];
     rows.table(&Table::of_sources("chains", 1, columns))?;
     for source in &report.sources {
@@ -290,34 +287,26 @@ pub fn write_chain_rows(
             numbers.insert(*index, number);
             let label = tree.label_of(node);
             let [file, line] = super::profile::place(label.place.as_ref());
-            let [id, protocol] = source.0.cells();
+            let [id, protocol, source_number] = source.0.cells();
             result = rows.row(&[
                 id,
                 protocol,
-                report.name_of(&source.0).into(),
+                source_number,
                 number.into(),
                 outside.last().and_then(|index| numbers.get(index).copied()).into(),
                 (outside.len() as u64).into(),
-                kind(label.kind).into(),
-                label.text().into(),
+                label.kind.name().into(),
+                label.name.as_str().into(),
                 label.address.into(),
                 file,
                 line,
                 node.calls.into(),
                 report.cell(&tree, &node.own),
                 report.cell(&tree, &node.total),
+                program(&source.0, &report.programs),
             ]);
         });
         result?;
     }
     rows.finish(report.complete)
-}
-
-const fn kind(kind: LabelKind) -> &'static str {
-    match kind {
-        LabelKind::Task => "task",
-        LabelKind::Exception => "exception",
-        LabelKind::Function => "function",
-        LabelKind::Inlined => "inlined",
-    }
 }

@@ -70,11 +70,11 @@ impl<R: TakeRows> FlowTable<R> {
         let (file, line) = place.map_or((None, None), |frame| (frame.file, frame.line));
         let function =
             row.start.and_then(|start| self.code.symbols.function(start)).map(|function| function.name);
-        let [id, protocol, source] = self.source.clone();
+        let [id, protocol, source_number] = self.source.clone();
         self.rows.row(&[
             id,
             protocol,
-            source,
+            source_number,
             at.0.into(),
             row.element.into(),
             row.start.into(),
@@ -119,8 +119,7 @@ impl<R: TakeRows> Sink<FlowRecord> for FlowTable<R> {
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let [id, protocol] = section.cells();
-        self.source = [id, protocol, section.to_string().into()];
+        self.source = section.cells();
         self.code = CodeInContext::new(Arc::clone(&section.code));
         self.doubt = Doubt::default();
         Ok(())
@@ -198,13 +197,12 @@ impl<R> FlowTable<R> {
 }
 
 fn columns() -> Vec<Column> {
-    use Kind::{Address, Flag, Integer, Text};
+    use Kind::{Address, Flag, Integer, Text, Time};
     let column = |(name, kind): (&'static str, Kind)| match name {
         "instructions" | "cycles" | "bytes" => Column::new(name, kind).of(name),
         _ => Column::new(name, kind),
     };
     let all = [
-        ("source", Text),
         ("offset", Integer),
         ("element", Text),
         ("start", Address),
@@ -228,7 +226,7 @@ fn columns() -> Vec<Column> {
         ("security", Text),
         ("exception_level", Integer),
         ("timestamp", Integer),
-        ("cycles", Integer),
+        ("cycles", Time),
         ("address", Address),
         ("bytes", Integer),
         ("value", Integer),

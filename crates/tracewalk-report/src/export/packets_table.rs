@@ -29,7 +29,6 @@ impl<R: TakeRows> PacketTable<R> {
 impl<R: TakeRows> Sink<PacketRecord<'_>> for PacketTable<R> {
     fn begin(&mut self) -> io::Result<()> {
         let columns = [
-            Column::new("source", Kind::Text),
             Column::new("packet", Kind::Text),
             Column::new("count", Kind::Integer),
             Column::new("bytes", Kind::Integer).of("bytes"),
@@ -38,8 +37,7 @@ impl<R: TakeRows> Sink<PacketRecord<'_>> for PacketTable<R> {
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let [id, protocol] = section.cells();
-        self.source = [id, protocol, section.to_string().into()];
+        self.source = section.cells();
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub fn write_autofdo(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Resu
     writeln!(out, "0")?;
     write_list(out, &taken(found), "->", base)?;
     writeln!(out, "// {name}")?;
-    match id.strip_prefix("build ") {
+    match id.build_id() {
         Some(id) => writeln!(out, "// build_id: 0x{id}"),
         None => Ok(()),
     }
@@ -90,6 +90,7 @@ mod tests {
     use super::*;
     use tracewalk::ids::Isa;
     use tracewalk_analysis::counts::Range;
+    use tracewalk_analysis::programs::ProgramId;
 
     fn written(write: fn(&mut dyn Write, &CountsReport<'_>) -> io::Result<()>) -> String {
         let at = |address: u32| Address::from(address);
@@ -114,7 +115,8 @@ mod tests {
             .into(),
             ..CountedBinary::default()
         };
-        let binary = ReportedBinary { id: "build 0abc".to_owned(), name: "fw.elf".to_owned(), found: &found };
+        let id = ProgramId::Builds([vec![0x0a, 0xbc]].into());
+        let binary = ReportedBinary { id: &id, name: "fw.elf".to_owned(), found: &found };
         let mut out = Vec::new();
         write(&mut out, &CountsReport { binaries: vec![binary], complete: true }).unwrap();
         String::from_utf8(out).unwrap()

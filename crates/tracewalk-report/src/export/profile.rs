@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tracewalk_analysis::clock::{Cost, Unit};
-use tracewalk_analysis::profile::{LabelId, Measures, Place, Profile, Tree, TreeOptions};
+use tracewalk_analysis::profile::{Measures, Place, Profile, Tree, TreeOptions};
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 use tracewalk_analysis::{Code, Section};
 
@@ -194,7 +194,6 @@ impl ProfileReport {
 
     fn functions(&self) -> Table {
         let columns = [
-            text("source"),
             text("function"),
             Column::new("address", Kind::Address),
             text("file"),
@@ -203,19 +202,21 @@ impl ProfileReport {
             Column::new("self", Kind::Time).of(self.unit.name()),
             Column::new("total", Kind::Time).of(self.unit.name()),
             Column::new("self_instructions", Kind::Integer),
+            text("kind"),
+            text("program"),
         ];
         let mut table = Table::of_sources("functions", 1, columns);
         for source in &self.sources {
             let tree = self.tree(source, false);
             for function in tree.functions(|cost| self.value(cost)) {
-                let [id, protocol] = source.0.cells();
+                let [id, protocol, source_number] = source.0.cells();
                 let label = &tree.labels[function.function.index()];
                 let [file, line] = place(label.place.as_ref());
                 table.push([
                     id,
                     protocol,
-                    self.name_of(&source.0).into(),
-                    label.text().into(),
+                    source_number,
+                    label.name.as_str().into(),
                     label.address.into(),
                     file,
                     line,
@@ -223,6 +224,8 @@ impl ProfileReport {
                     self.cell(&tree, &function.own),
                     self.cell(&tree, &function.total),
                     (tree.total().instructions > 0).then_some(function.own.instructions).into(),
+                    label.kind.name().into(),
+                    program(&source.0, &self.programs),
                 ]);
             }
         }
@@ -231,21 +234,24 @@ impl ProfileReport {
 
     fn lines(&self) -> Table {
         let columns = [
-            text("source"),
             text("function"),
             text("file"),
             Column::new("line", Kind::Integer),
             Column::new("self", Kind::Time).of(self.unit.name()),
+            text("kind"),
+            text("program"),
         ];
         let mut table = Table::of_sources("lines", 1, columns);
         for source in &self.sources {
             let tree = self.tree(source, true);
             for found in tree.lines(|cost| self.value(cost)) {
                 let [file, line] = place(found.place.as_ref());
-                let function = tree.labels[found.function.index()].text();
+                let function = &tree.labels[found.function.index()];
+                let (name, kind) = (function.name.as_str().into(), function.kind.name().into());
                 let own = self.cell(&tree, &found.own);
-                let [id, protocol] = source.0.cells();
-                table.push([id, protocol, self.name_of(&source.0).into(), function.into(), file, line, own]);
+                let [id, protocol, source_number] = source.0.cells();
+                let program = program(&source.0, &self.programs);
+                table.push([id, protocol, source_number, name, file, line, own, kind, program]);
             }
         }
         table
@@ -253,31 +259,36 @@ impl ProfileReport {
 
     fn calls(&self) -> Table {
         let columns = [
-            text("source"),
             text("caller"),
             text("callee"),
             text("file"),
             Column::new("line", Kind::Integer),
             Column::new("calls", Kind::Integer),
             Column::new("total", Kind::Time).of(self.unit.name()),
+            text("caller_kind"),
+            text("callee_kind"),
+            text("program"),
         ];
         let mut table = Table::of_sources("calls", 1, columns);
         for source in &self.sources {
             let tree = self.tree(source, true);
             for edge in tree.edges(|cost| self.value(cost)) {
-                let [id, protocol] = source.0.cells();
-                let name = |label: LabelId| tree.labels[label.index()].text();
+                let [id, protocol, source_number] = source.0.cells();
+                let [caller, callee] = [edge.caller, edge.callee].map(|label| &tree.labels[label.index()]);
                 let [file, line] = place(edge.site.as_ref());
                 table.push([
                     id,
                     protocol,
-                    self.name_of(&source.0).into(),
-                    name(edge.caller).into(),
-                    name(edge.callee).into(),
+                    source_number,
+                    caller.name.as_str().into(),
+                    callee.name.as_str().into(),
                     file,
                     line,
                     edge.calls.into(),
                     self.cell(&tree, &edge.total),
+                    caller.kind.name().into(),
+                    callee.kind.name().into(),
+                    program(&source.0, &self.programs),
                 ]);
             }
         }
@@ -288,11 +299,11 @@ impl ProfileReport {
 impl ProfileReport {
     fn binaries(&self) -> Table {
         let columns = [
-            text("source"),
             text("task"),
             text("binary"),
             Column::new("self", Kind::Time).of(self.unit.name()),
             Column::new("self_instructions", Kind::Integer),
+            text("program"),
         ];
         let mut table = Table::of_sources("binaries", 1, columns);
         for (section, profile) in &self.sources {
@@ -300,9 +311,9 @@ impl ProfileReport {
             for found in profile.binaries(&section.code, |cost| self.value(cost)) {
                 let own = if self.value(&whole) == 0 { Cell::Unknown } else { self.value(&found.own).into() };
                 let instructions = (whole.instructions > 0).then_some(found.own.instructions);
-                let [id, protocol] = section.cells();
-                let texts = [self.name_of(section).into(), found.task.into(), found.binary.into()];
-                table.push([id, protocol].into_iter().chain(texts).chain([own, instructions.into()]));
+                let program = program(section, &self.programs);
+                let cells = [found.task.into(), found.binary.into(), own, instructions.into(), program];
+                table.push(section.cells().into_iter().chain(cells));
             }
         }
         table
@@ -311,6 +322,12 @@ impl ProfileReport {
 
 fn text(name: &'static str) -> Column {
     Column::new(name, Kind::Text)
+}
+
+/// The cell that names the program of a source.
+pub(super) fn program(section: &Section, programs: &[(Arc<Code>, String)]) -> Cell {
+    let found = programs.iter().find(|(code, _)| Arc::ptr_eq(code, &section.code));
+    found.map(|(_, name)| name.as_str()).into()
 }
 
 pub(super) fn place(place: Option<&Place>) -> [Cell; 2] {

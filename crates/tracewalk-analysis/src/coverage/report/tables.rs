@@ -93,8 +93,8 @@ impl Report {
             text("file"),
             integer("line"),
             Column::new("address", Kind::Address),
-            integer("taken"),
-            integer("not_taken"),
+            integer("times_taken"),
+            integer("times_not_taken"),
         ];
         let mut table = Table::new("branches", 1, columns);
         for file in &self.files {

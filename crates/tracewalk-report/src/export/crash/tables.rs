@@ -72,7 +72,7 @@ const STACK: [Named; 8] = [
     ("at", Kind::Address),
     ("file", Kind::Text),
     ("line", Kind::Integer),
-    ("handler", Kind::Flag),
+    ("is_handler", Kind::Flag),
     ("exception", Kind::Integer),
     ("name", Kind::Text),
 ];
@@ -91,7 +91,7 @@ const PATH: [Named; 10] = [
 ];
 
 const LAST: [Named; 4] =
-    [("address", Kind::Address), ("function", Kind::Text), ("file", Kind::Text), ("line", Kind::Integer)];
+    [("at", Kind::Address), ("function", Kind::Text), ("file", Kind::Text), ("line", Kind::Integer)];
 
 const REGISTERS: [Named; 4] =
     [("name", Kind::Text), ("address", Kind::Address), ("value", Kind::Integer), ("fields", Kind::Text)];
@@ -103,7 +103,7 @@ const PROOF: [Named; 13] = [
     ("address", Kind::Address),
     ("end", Kind::Address),
     ("to", Kind::Address),
-    ("bytes", Kind::Text),
+    ("code", Kind::Text),
     ("value", Kind::Integer),
     ("exception", Kind::Integer),
     ("times", Kind::Integer),
@@ -113,8 +113,7 @@ const PROOF: [Named; 13] = [
 ];
 
 fn table(name: &'static str, columns: &[Named]) -> Table {
-    let source = [("number", Kind::Integer)];
-    let columns = source.iter().chain(columns).map(|&(name, kind)| match name {
+    let columns = columns.iter().map(|&(name, kind)| match name {
         "instructions" => Column::new(name, kind).of(name),
         _ => Column::new(name, kind),
     });
@@ -123,7 +122,7 @@ fn table(name: &'static str, columns: &[Named]) -> Table {
 
 /// A row of this source.
 fn of(section: &Section, cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
-    section.cells().into_iter().chain([u64::from(section.number).into()]).chain(cells).collect()
+    section.cells().into_iter().chain(cells).collect()
 }
 
 /// An address, its function, its file and its line.

@@ -6,6 +6,7 @@ use tracewalk_analysis::interrupts::Lengths;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 
 use super::{InterruptReport, is_of_itm, rows};
+use crate::export::profile::program;
 
 const MEASURES: [&str; 3] = ["with_preemption", "without_preemption", "inter_arrival"];
 
@@ -22,15 +23,12 @@ impl InterruptReport {
         let unit = self.scale.unit.name();
         let mut table = Table::of_sources("interrupts", 1, columns(unit));
         for (section, activities) in &self.sources {
-            let source = section.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-            let source = if is_of_itm(section) { source + " itm" } else { source };
-            let source = source + &section.suffix() + &self.of_program(section);
+            let program = program(section, &self.programs);
             for row in rows(&section.code, activities) {
                 let kind = if row.function.is_some() { "function" } else { "exception" };
                 let activity = row.activity;
                 let mut cells = Vec::from(section.cells());
                 cells.extend([
-                    source.as_str().into(),
                     kind.into(),
                     row.exception.map(Exception::number).into(),
                     row.function.and_then(FunctionId::address).into(),
@@ -46,6 +44,7 @@ impl InterruptReport {
                 {
                     cells.extend(measured(lengths));
                 }
+                cells.push(program.clone());
                 table.push(cells);
             }
         }
@@ -54,15 +53,14 @@ impl InterruptReport {
 }
 
 fn columns(unit: &'static str) -> Vec<Column> {
-    let texts = ["source", "kind"].map(|name| Column::new(name, Kind::Text));
     let counts = ["count", "tail_chained", "preempting", "cut"].map(|name| Column::new(name, Kind::Integer));
-    let mut columns = Vec::from(texts);
-    columns.extend([
-        Column::new("number", Kind::Integer),
+    let mut columns = vec![
+        Column::new("kind", Kind::Text),
+        Column::new("exception", Kind::Integer),
         Column::new("address", Kind::Address),
         Column::new("name", Kind::Text),
         Column::new("unit", Kind::Text),
-    ]);
+    ];
     columns.extend(counts);
     for measure in MEASURES {
         let time = |what: &str| Column::new(format!("{measure}_{what}"), Kind::Time).of(unit);
@@ -74,6 +72,7 @@ fn columns(unit: &'static str) -> Vec<Column> {
             time("max"),
         ]);
     }
+    columns.push(Column::new("program", Kind::Text));
     columns
 }
 

@@ -36,13 +36,12 @@ impl<R: TakeRows> TimelineTable<R> {
         let text = |name: &'static str| Column::new(name, Kind::Text);
         let time = |name: &'static str| Column { unit, ..Column::new(name, Kind::Time) };
         let columns = [
-            text("source"),
             text("track"),
             text("kind"),
             text("name"),
             Column::new("address", Kind::Address),
-            time("start"),
-            time("end"),
+            time("start_time"),
+            time("end_time"),
             text("start_certainty"),
             text("end_certainty"),
             text("start_note"),
@@ -56,11 +55,11 @@ impl<R: TakeRows> TimelineTable<R> {
             What::Function { function, .. } => FunctionId::address(function),
             What::Exception(_) | What::Task(_) | What::Gap(_) => None,
         };
-        let [id, protocol, source] = self.source.clone();
+        let [id, protocol, source_number] = self.source.clone();
         self.rows.row(&[
             id,
             protocol,
-            source,
+            source_number,
             self.names.track(span.track).into(),
             kind(&span.what).into(),
             (&*self.names.span(&span.what)).into(),
@@ -77,8 +76,7 @@ impl<R: TakeRows> TimelineTable<R> {
 
 impl<R: TakeRows> TimelineExport for TimelineTable<R> {
     fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()> {
-        let [id, protocol] = section.cells();
-        self.source = [id, protocol, section.to_string().into()];
+        self.source = section.cells();
         self.names = Names::new(Arc::clone(&section.code));
         self.open.clear();
         self.begin(Some(scale.unit.name()))
@@ -96,11 +94,11 @@ impl<R: TakeRows> TimelineExport for TimelineTable<R> {
             },
             Change::Mark { track, mark } => {
                 let (kind, name) = self.names.mark(mark);
-                let [id, protocol, source] = self.source.clone();
+                let [id, protocol, source_number] = self.source.clone();
                 self.rows.row(&[
                     id,
                     protocol,
-                    source,
+                    source_number,
                     self.names.track(*track).into(),
                     kind.into(),
                     name.into_owned().into(),

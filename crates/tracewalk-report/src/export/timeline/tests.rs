@@ -113,9 +113,10 @@ fn a_row_has_a_span_from_its_beginning_to_its_end() {
     let rows = document["tables"][0]["rows"].as_array().unwrap();
     let of = |name: &str| rows.iter().filter(|row| row["name"] == name).collect::<Vec<_>>();
     let [first, second] = of("sort")[..] else { panic!("{document}") };
-    let lengths = [first, second].map(|row| row["end"].as_u64().unwrap() - row["start"].as_u64().unwrap());
+    let lengths =
+        [first, second].map(|row| row["end_time"].as_u64().unwrap() - row["start_time"].as_u64().unwrap());
     assert_eq!(lengths, [4, 4]);
-    assert!(second["start"].as_u64() > first["end"].as_u64());
+    assert!(second["start_time"].as_u64() > first["end_time"].as_u64());
     assert_eq!((&first["kind"], &first["end_note"]), (&"function".into(), &serde_json::Value::Null));
     assert_eq!((of("main").len(), of("task 1").len()), (1, 1));
     let mut csv = Vec::new();
