@@ -46,40 +46,6 @@ fn words_with_their_bytes_swapped_are_recognised_named_and_read() {
     }
 }
 
-#[tracewalk_corpus::test]
-fn a_buffer_that_went_round_is_read_from_its_oldest_byte_on() {
-    let case = corpus("real/TC2");
-    let whole = fs::read(case.join("cstrace.bin")).unwrap();
-    let image = format!("0xc0008000:{}", case.join("kernel_dump.bin").display());
-    let directory = tempfile::tempdir().unwrap();
-    let mut right = 0;
-    for pointer in [0x1000_usize, 0x2340, 0x4a50, 0x6660] {
-        let mut turned = whole.clone();
-        turned.rotate_right(pointer);
-        let file = write(directory.path(), &turned);
-        let option = format!("read-pointer={pointer:#x}");
-        let said = flow(&file, &["--image", &image, "--container", &option, "--id", "0x10"]);
-        let expected = comparable(&fs::read_to_string(case.join("runs-10.txt")).unwrap());
-        assert_same_runs(&comparable(&said.stdout), &expected);
-        // Without the option tracewalk infers the position, from the program or from distances, and is never
-        // silently wrong.
-        let found = flow(&file, &["--image", &image, "--id", "0x10"]);
-        let line = found.stderr.lines().find_map(|line| line.split_once("--container read-pointer="));
-        match line.and_then(|(_, rest)| rest.split(' ').next()) {
-            Some(found_out) => {
-                let found_out = usize::from_str_radix(found_out.trim_start_matches("0x"), 16).unwrap();
-                // Distances give the first possible position.
-                let near = pointer.saturating_sub(4096)..=pointer + 512;
-                assert!(near.contains(&found_out), "{found_out:#x} instead of {pointer:#x}");
-                right += 1;
-            }
-            None => println!("{pointer:#x}: {}", found.stderr),
-        }
-    }
-    println!("{right} of 4 were found");
-    assert!(right >= 3);
-}
-
 #[test]
 fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
     let whole = fs::read(example("m3-etmv3/trace.bin")).unwrap();

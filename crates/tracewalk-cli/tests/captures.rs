@@ -88,39 +88,6 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     assert_eq!(run(arguments("packets", &cut, &wrong)).status, 2);
 }
 
-/// Frames with synchronisation before every sixteenth, at the beginning (as Linux writes it into a buffer
-/// that wrapped), and in the middle.
-#[test]
-fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
-    const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
-    let directory = tempfile::tempdir().unwrap();
-    for (name, elf) in [("a15-pft", "a9.elf"), ("a7-etmv3", "a9.elf"), ("m3-etmv3", "m3.elf")] {
-        let whole = std::fs::read(example(name).join("trace.bin")).unwrap();
-        let often = whole.chunks(256).flat_map(|frames| [&FSYNC[..], frames].concat()).collect::<Vec<_>>();
-        let (front, back) = whole.split_at(whole.len() / 32 * 16);
-        let captures = [
-            ("often", "tpiu", often.clone()),
-            ("shifted", "tpiu", [&[0x55; 7], &often[..]].concat()),
-            ("beginning", "frames", [&FSYNC.repeat(4), &whole[..]].concat()),
-            ("middle", "frames", [front, &FSYNC.repeat(4), back].concat()),
-        ];
-        for (form, container, bytes) in captures {
-            let file = directory.path().join(form);
-            std::fs::write(&file, bytes).unwrap();
-            let image = example(name).join(elf);
-            let options = ["--image", image.to_str().unwrap(), "--format", "runs"];
-            let outcome = run(arguments("flow", &file, &options));
-            let inferred = format!("inferred: --container {container} --source");
-            assert!(outcome.stderr.contains(&inferred), "{name}, {form}: {}", outcome.stderr);
-            assert!(!outcome.stderr.contains("as likely"), "{name}, {form}: {}", outcome.stderr);
-            if form != "middle" {
-                let expected = std::fs::read_to_string(example(name).join("runs.txt")).unwrap();
-                assert_eq!(outcome.stdout, expected, "{name}, {form}");
-            }
-        }
-    }
-}
-
 /// Bytes that are not frames, read as frames, seem to come from arbitrary sources.
 #[tracewalk_corpus::test]
 fn many_sources_that_are_not_described_are_one_note() {

@@ -94,37 +94,9 @@ fn the_packets_of_a_cortex_m3_are_those_that_sigrok_sees() {
     assert_same_runs(&found, &expected);
 }
 
+/// With their descriptions, and with nothing but the trace and the memory.
 #[tracewalk_corpus::test]
-fn a_board_of_five_cores_reads_as_opencsd_reads_it() {
-    let case = corpus("real/TC2");
-    for (id, status) in [("10", 0), ("11", 0), ("12", 0), ("13", 2)] {
-        let expected = comparable(&text(&case.join(format!("runs-{id}.txt"))));
-        assert_same_runs(&runs(&[case.to_str().unwrap(), "--id", &format!("0x{id}")], status), &expected);
-    }
-}
-
-#[tracewalk_corpus::test]
-fn a_return_stack_reads_as_opencsd_reads_it() {
-    let case = corpus("real/tc2-ptm-rstk-t32");
-    let expected = comparable(&text(&case.join("runs-02.txt")));
-    assert_same_runs(&runs(&[case.to_str().unwrap()], 0), &expected);
-}
-
-#[tracewalk_corpus::test]
-fn a_board_of_five_cores_reads_the_same_with_nothing_but_its_memory() {
-    let case = corpus("real/TC2");
-    let capture = case.join("cstrace.bin");
-    let image = format!("0xc0008000:{}", case.join("kernel_dump.bin").display());
-    for (id, status) in [("10", 0), ("11", 0), ("12", 0), ("13", 2)] {
-        let expected = comparable(&text(&case.join(format!("runs-{id}.txt"))));
-        let id = format!("0x{id}");
-        let found = runs(&[capture.to_str().unwrap(), "--image", &image, "--id", &id], status);
-        assert_same_runs(&found, &expected);
-    }
-}
-
-#[tracewalk_corpus::test]
-fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
+fn boards_read_as_opencsd_reads_them() {
     const MEMORY: [(&str, &str); 9] = [
         ("0x80000000", "0_VECTORS"),
         ("0x80000278", "1_RO_CODE"),
@@ -136,15 +108,30 @@ fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
         ("0x80090000", "7_IRQ_STACK"),
         ("0x80100000", "8_TTB"),
     ];
-    let case = corpus("real/tc2-ptm-rstk-t32");
-    let expected = comparable(&text(&case.join("runs-02.txt")));
-    let image = |(address, name): (&str, &str)| {
-        let file = case.join(format!("mem_Cortex-A15_0_{name}.bin"));
-        ["--image".to_owned(), format!("{address}:{}", file.display())]
+    let (cores, stack) = (corpus("real/TC2"), corpus("real/tc2-ptm-rstk-t32"));
+    let image = |address: &str, file: &Path| ["--image".to_owned(), format!("{address}:{}", file.display())];
+    let only = |file: &Path, images: Vec<[String; 2]>| {
+        [vec![file.display().to_string()], images.concat()].concat()
     };
-    let mut arguments = vec![case.join("PTM_0_2.bin").display().to_string()];
-    arguments.extend(MEMORY.into_iter().flat_map(image));
-    assert_same_runs(&runs(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), 0), &expected);
+    let of_cores = only(&cores.join("cstrace.bin"), vec![image("0xc0008000", &cores.join("kernel_dump.bin"))]);
+    let memory = MEMORY.map(|(at, name)| image(at, &stack.join(format!("mem_Cortex-A15_0_{name}.bin"))));
+    let of_stack = only(&stack.join("PTM_0_2.bin"), memory.to_vec());
+    for (case, bare, sources) in [
+        (&cores, of_cores, &[("10", 0), ("11", 0), ("12", 0), ("13", 2)][..]),
+        (&stack, of_stack, &[("02", 0)]),
+    ] {
+        for (capture, (id, status)) in
+            [only(case, Vec::new()), bare].iter().flat_map(|capture| sources.iter().map(move |it| (capture, *it)))
+        {
+            let expected = comparable(&text(&case.join(format!("runs-{id}.txt"))));
+            let mut arguments = capture.iter().map(String::as_str).collect::<Vec<_>>();
+            let id = format!("0x{id}");
+            if sources.len() > 1 {
+                arguments.extend(["--id", &id]);
+            }
+            assert_same_runs(&runs(&arguments, status), &expected);
+        }
+    }
 }
 
 /// The emulator's record ends an instruction or two after the last one that the trace proves.

@@ -124,17 +124,6 @@ fn counts_are_those_of_the_emulators_record() {
 }
 
 #[test]
-fn the_same_is_printed_with_any_number_of_threads() {
-    for name in EXAMPLES {
-        let print = |threads| printed(&["counts", &capture(name), "--format", "json", "--threads", threads]);
-        let one = print("1");
-        for threads in ["2", "3", "7"] {
-            assert_eq!(print(threads), one, "{name}");
-        }
-    }
-}
-
-#[test]
 fn what_is_saved_apart_and_merged_is_what_is_counted_together() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -177,25 +166,6 @@ fn counts_of_runs_that_loaded_other_files_stand_side_by_side() {
     assert_eq!(apart, together);
     let ids = together.iter().map(|row| &row["build_id"]).collect::<BTreeSet<_>>();
     assert_eq!(ids.len(), 2);
-}
-
-#[test]
-fn damaged_captures_count_the_same_on_any_number_of_threads() {
-    for name in EXAMPLES {
-        let folder = tempfile::tempdir().unwrap();
-        let copy = copied_example(name, folder.path());
-        let file = folder.path().join("trace.bin");
-        let mut trace = std::fs::read(&file).unwrap();
-        for part in 1..5 {
-            let at = trace.len() * part / 5 + part;
-            trace[at] ^= 0x41;
-        }
-        std::fs::write(&file, trace).unwrap();
-        let print = |threads| run(["counts", &copy, "--quiet", "--format", "json", "--threads", threads]);
-        let (one, three) = (print("1"), print("3"));
-        assert_eq!((one.status, &one.stdout), (three.status, &three.stdout), "{name}");
-        assert!(one.stdout.contains("\"count\""), "{name}");
-    }
 }
 
 #[test]

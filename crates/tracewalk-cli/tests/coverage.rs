@@ -378,38 +378,6 @@ fn the_documented_example_has_every_branch_outcome_and_no_independence_of_b() {
     assert!(with_a.eq([true, true]), "the result does not depend on b in any of them");
 }
 
-/// Several threads count parts of a long capture; some of those parts have damaged stretches.
-#[test]
-fn the_number_of_threads_does_not_show() {
-    let folder = Folder::new();
-    let cases = [
-        ("a7-etmv3", "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000"),
-        ("a15-pft", "0x13=pft,cpu=cortex-a15,etmcr=0x20000000"),
-    ];
-    for (name, source) in cases {
-        let mut bytes = std::fs::read(example(name).join("trace.bin")).unwrap();
-        bytes = bytes.repeat(600_000 / bytes.len());
-        for at in [150_000, 300_000, 450_000] {
-            bytes[at..at + 640].fill(0x5a);
-        }
-        let long = folder.file(&format!("{name}.bin"));
-        std::fs::write(&long, bytes).unwrap();
-        let elf = example(name).join("a9.elf");
-        let count = |threads: &str| {
-            let arguments =
-                [&long, "--container", "frames", "--source", source, "--image", elf.to_str().unwrap()];
-            let outcome = coverage(&[&arguments[..], &["--threads", threads, "--format", "json"]].concat());
-            assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-            outcome.stdout
-        };
-        let alone = count("1");
-        let report: Value = serde_json::from_str(&alone).unwrap();
-        let losses = &report["programs"][0]["sources"][0]["losses"];
-        assert!(losses["trace_lost"]["stretches"].as_u64() > Some(0), "{losses}");
-        assert_eq!(count("3"), alone, "{name}");
-    }
-}
-
 #[test]
 #[cfg_attr(not(feature = "full"), ignore = "needs HTML")]
 fn several_reports_of_one_run_are_what_each_alone_is() {

@@ -110,7 +110,7 @@ fn every_report_says_how_much_was_left_out() {
     for command in ["profile", "interrupts", "calls", "timeline"] {
         assert_eq!(reported(&damaged.run(&[command]).stderr, "left out"), left_out, "{command}");
     }
-    for command in ["profile", "interrupts"] {
+    for command in ["coverage", "profile", "interrupts"] {
         let saved = damaged.file(command);
         assert_eq!(reported(&damaged.run(&[command]).stdout, "left out"), left_out, "{command}");
         damaged.run(&[command, "--save", &saved]);
@@ -129,23 +129,6 @@ fn every_report_says_how_much_was_left_out() {
     let report: serde_json::Value = serde_json::from_str(&kept.stdout).unwrap();
     let all = report["programs"][0]["sources"][0]["instructions"].as_u64().unwrap();
     assert_eq!(source["instructions"].as_u64().unwrap() + left_out, all);
-}
-
-#[test]
-fn what_is_left_out_does_not_depend_on_threads_and_is_saved_and_merged() {
-    // More segments than one thread takes alone.
-    let damaged = Damaged::new(330, 30_011);
-    let [one, two, seven, all] = ["1", "2", "7", "all"].map(|name| damaged.file(name));
-    for (threads, file) in [("1", &one), ("2", &two), ("7", &seven)] {
-        let outcome = damaged.run(&["coverage", "--threads", threads, "--save", file]);
-        assert!(reported(&outcome.stderr, "left out") > 1000);
-    }
-    let read = |file: &String| std::fs::read_to_string(file).unwrap();
-    assert!(read(&one) == read(&two) && read(&one) == read(&seven));
-    let merged = run(["coverage", &one, &two, "--save", &all]);
-    assert_eq!(merged.status, 0, "{}", merged.stderr);
-    let report = |file: &String| run(["coverage", file, "--image", &damaged.image]).stdout;
-    assert_eq!(reported(&report(&all), "left out"), 2 * reported(&report(&one), "left out"));
 }
 
 #[test]

@@ -28,40 +28,6 @@ fn the_descriptions_of_the_examples_leave_nothing_open() {
 }
 
 #[test]
-fn what_the_description_says_is_found_out_without_it() {
-    let images = [
-        ("m3-etmv3", "m3.elf"),
-        ("a7-etmv3", "a9.elf"),
-        ("a15-pft", "a9.elf"),
-        ("m0-crash-mtb", "m0-crash.elf"),
-    ];
-    for (name, image) in images {
-        let (trace, image) = (example(name).join("trace.bin"), example(name).join(image));
-        let arguments =
-            ["flow", trace.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"];
-        let outcome = run(arguments);
-        assert_eq!(outcome.status, 0, "{name}: {}", outcome.stderr);
-        assert_eq!(
-            outcome.stdout,
-            std::fs::read_to_string(example(name).join("runs.txt")).unwrap(),
-            "{name}"
-        );
-        assert!(outcome.stderr.contains("note: inferred: --container "), "{name}: {}", outcome.stderr);
-    }
-}
-
-#[test]
-fn the_options_that_a_note_names_say_what_was_found_out() {
-    let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
-    let arguments = ["flow", trace.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"];
-    let guessed = run(arguments);
-    let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: inferred: ")).unwrap();
-    let stated = run(arguments.into_iter().chain(options.split(' ')));
-    assert_eq!(stated.stdout, guessed.stdout);
-    assert!(!stated.stderr.contains("inferred"), "{}", stated.stderr);
-}
-
-#[test]
 fn the_packets_of_each_source_tile_its_bytes() {
     for name in EXAMPLES {
         let outcome =
@@ -109,17 +75,6 @@ fn the_statistics_count_what_is_printed() {
     assert_eq!(stats["instructions"].as_u64(), Some(instructions));
     assert_eq!(stats["threads"], 3);
     assert!(stats["seconds"].as_f64().unwrap() >= 0.0);
-}
-
-#[test]
-fn the_output_does_not_depend_on_the_number_of_threads() {
-    let capture = example("a15-pft/capture.toml");
-    for format in ["runs", "jsonl", "text"] {
-        let [one, four] = ["1", "4"].map(|threads| {
-            run(["flow", capture.to_str().unwrap(), "--format", format, "--threads", threads]).stdout
-        });
-        assert_eq!(one, four);
-    }
 }
 
 #[test]

@@ -280,17 +280,6 @@ fn a_signal_leaves_neither_half_an_output_nor_a_temporary_file() {
     }
 }
 
-#[test]
-fn completions_and_manual_pages_are_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("man");
-    for _ in 0..2 {
-        assert_eq!(run([Path::new("--generate"), Path::new("man"), Path::new("-o"), &path]).status, 0);
-        let names = fs::read_dir(&path).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-        assert!(names.into_iter().all(|name| name.starts_with("tracewalk") && name.ends_with(".1")));
-    }
-}
-
 /// Every command with formats: `none` has the status and notices of the text format, and prints nothing.
 #[test]
 fn none_does_the_work_and_prints_nothing() {

@@ -237,6 +237,8 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
         ("profile", head("profile") + "{\"some\":1}\n", "broken: 2:"),
         ("profile", head("profile") + program + "{\"some\":1}\n", "broken: 3: 7: `some`"),
         ("interrupts", head("interrupts") + program + "\u{fffd}", "broken: 3:"),
+        ("coverage", head("coverage") + program, "saved_cut_off 2:"),
+        ("coverage", head("coverage") + "{\"end\":3}\n", "saved_lines 2: 1 3"),
     ];
     for (command, text, message) in cases {
         std::fs::write(&file, text).unwrap();
@@ -245,32 +247,6 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
     }
     std::fs::write(&file, [head("profile").as_bytes(), b"\xff\xff\n"].concat()).unwrap();
     assert_refused(&["profile", &file, "--save", "-"], "broken: 2:");
-}
-
-#[test]
-fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
-    let folder = Folder::new();
-    let (whole, file) = (folder.file("whole"), folder.file("broken"));
-    let capture = capture("m3-etmv3");
-    for command in ["profile", "interrupts", "coverage"] {
-        quietly(&[command, &capture, "--save", &whole]);
-        let text = std::fs::read_to_string(&whole).unwrap();
-        let lines = text.split_inclusive('\n').collect::<Vec<_>>();
-        let last = lines.len() - 1;
-        assert_eq!(lines[last], format!("{{\"end\":{last}}}\n"));
-        let refuses = |text: &str, message: &str| {
-            std::fs::write(&file, text).unwrap();
-            assert_refused(&[command, &file, "--save", "-"], message);
-        };
-        // Cut after some of the lines, and before the last line's newline, where the line is still valid.
-        for end in [1, 2, last / 2, last] {
-            refuses(&lines[..end].concat(), &format!("saved_cut_off {end}:"));
-        }
-        refuses(&text[..text.len() - 1], &format!("saved_cut_off {}:", last + 1));
-        let without_one = [&lines[..last - 1], &lines[last..]].concat().concat();
-        refuses(&without_one, &format!("saved_lines {last}: {} {last}", last - 1));
-        refuses(&text.repeat(2), &format!("saved_behind_end {}:", last + 2));
-    }
 }
 
 #[cfg(target_os = "linux")]

@@ -45,17 +45,6 @@ fn info_gives_tables_whose_counts_agree_with_each_other() {
     );
 }
 
-#[test]
-fn timelines_give_a_row_for_each_span() {
-    let capture = example("m3-etmv3/capture.toml");
-    let arguments = ["timeline", capture.to_str().unwrap()];
-    let document = json(&arguments);
-    let spans = rows(&document, "timeline");
-    assert!(spans.iter().all(|row| row["start_time"].as_u64() <= row["end_time"].as_u64()));
-    assert!(spans.iter().any(|row| row["kind"] == "function" && row["name"] == "main"));
-    assert_eq!(csv(&arguments).len(), spans.len() + 1);
-}
-
 /// Each packet of the JSON lines is counted with its bytes; together the packets have all bytes of the source.
 #[test]
 fn packets_are_counted_by_kind() {
