@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run};
+use crate::support::{Outcome, example, mentions, run};
 
 fn write(directory: &Path, bytes: &[u8]) -> String {
     let file = directory.join("etb.bin");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{copied_example, corpus, example, run};
+use crate::support::{corpus, example, run};
 
 const EXAMPLES: [&str; 6] = ["m3-etmv3", "a7-etmv3", "a15-pft", "a53-etmv4", "a57-etmv4", "m33-etmv4"];
 

@@ -1,7 +1,7 @@
 //! Outputs: none destroys an input, appears incomplete under its name, or leaves anything else in the folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::support::{example, run, tracewalk};
 
