@@ -11,6 +11,7 @@ use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_analysis::interrupts::Activities;
 use tracewalk_analysis::itm::event_table;
 use tracewalk_analysis::profile::Profile;
+use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::sink::Sink as _;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular as _, TakeRows};
 use tracewalk_analysis::timeline::Scale;
@@ -125,7 +126,11 @@ fn tables(capture: &Path) -> Tables {
 
     let mut events = event_table();
     let mut itms = Itms::new(&session, session.itms().to_vec());
-    itms.each(|record| Ok(events.push(record.row()))).expect("rows in memory");
+    let add_event = |record: &_| {
+        events.push(ItmRecord::row(record));
+        Ok(())
+    };
+    itms.each(add_event).expect("rows in memory");
     add("itm", vec![events]);
 
     let mut both = [session, open()];
