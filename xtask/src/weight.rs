@@ -14,7 +14,7 @@ use crate::{Answer, target_folder, workspace};
 /// Each figure, what it is to come down to, and what it may be until then: lowered with each step, never raised.
 const LIMITS: [(&str, usize, usize); 6] = [
     ("lines of code", 97_000, 101_890),
-    ("lines of tests", 40_000, 47_350),
+    ("lines of tests", 40_000, 47_200),
     ("commands", 15, 15),
     ("options", 70, 67),
     ("words for users", 26_000, 26_000),
