@@ -73,7 +73,7 @@ impl Segment<'_> {
         range: Range<usize>,
         stream: &mut FlowStream,
         program: &Program,
-        sink: &mut impl TakeElements,
+        sink: &mut dyn TakeElements,
     ) {
         let mut from = range.start;
         let is_in = |at: usize| range.contains(&at) || (at == range.end && range.end == self.bytes.len());

@@ -27,6 +27,19 @@ impl<F: FnMut(Element)> TakeElements for F {
     }
 }
 
+/// The streams decode into a reference, so that each decoder is compiled once and not for every consumer.
+impl TakeElements for &mut dyn TakeElements {
+    #[inline(always)]
+    fn element(&mut self, element: Element) {
+        (**self).element(element);
+    }
+
+    #[inline(always)]
+    fn passage(&mut self, passage: Passage<'_>) {
+        (**self).passage(passage);
+    }
+}
+
 /// Elements that came together before and are repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage<'a> {

@@ -40,25 +40,25 @@ impl FlowStream {
 
     /// Takes the next bytes; gives `sink` the elements that they prove. Pass the same program in all calls: the
     /// stream remembers its code.
-    pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
-        each!(FlowChain, &mut self.0, chain => chain.push(bytes, program, sink));
+    pub fn push(&mut self, bytes: &[u8], program: &Program, mut sink: &mut dyn TakeElements) {
+        each!(FlowChain, &mut self.0, chain => chain.push(bytes, program, &mut sink));
     }
 
     /// Bytes were lost before the next ones.
-    pub fn lose_sync(&mut self, program: &Program, sink: &mut impl TakeElements) {
+    pub fn lose_sync(&mut self, program: &Program, sink: &mut dyn TakeElements) {
         self.interrupt(Loss::Lost, program, sink);
     }
 
     /// The trace was cut here on purpose, and the next bytes belong to another recording: as
     /// [`FlowStream::lose_sync`], but the trace before is sound, and the gap casts no
     /// [doubt](crate::flow::Gap::doubt).
-    pub fn cut(&mut self, program: &Program, sink: &mut impl TakeElements) {
+    pub fn cut(&mut self, program: &Program, sink: &mut dyn TakeElements) {
         self.interrupt(Loss::Cut, program, sink);
     }
 
     /// The source ends here. Afterwards call only [`FlowStream::begin_again`] or [`FlowStream::go_on_from`].
-    pub fn finish(&mut self, program: &Program, sink: &mut impl TakeElements) {
-        each!(FlowChain, &mut self.0, chain => chain.plain_mut().finish(program, sink));
+    pub fn finish(&mut self, program: &Program, mut sink: &mut dyn TakeElements) {
+        each!(FlowChain, &mut self.0, chain => chain.plain_mut().finish(program, &mut sink));
     }
 
     /// Discards an incomplete packet at the end of the input: see
@@ -89,7 +89,7 @@ impl FlowStream {
         });
     }
 
-    fn interrupt(&mut self, loss: Loss, program: &Program, sink: &mut impl TakeElements) {
-        each!(FlowChain, &mut self.0, chain => chain.plain_mut().interrupt(loss, program, sink));
+    fn interrupt(&mut self, loss: Loss, program: &Program, mut sink: &mut dyn TakeElements) {
+        each!(FlowChain, &mut self.0, chain => chain.plain_mut().interrupt(loss, program, &mut sink));
     }
 }

@@ -18,6 +18,10 @@ pub enum PacketItem<'a> {
     Unsynchronised,
 }
 
+/// Takes an item of a packet stream, its place and its bytes. It is a reference, so that each decoder is compiled once and not for
+/// every consumer.
+type TakePackets<'a> = dyn FnMut(PacketItem<'_>, Span, &[u8]) + 'a;
+
 /// A source's bytes to packets.
 #[derive(Clone, Debug)]
 pub struct PacketStream(PacketChain);
@@ -31,17 +35,17 @@ impl PacketStream {
 
     /// Takes the next bytes; calls `sink` with each item, its place and its bytes. The [`Span`] counts the
     /// source's bytes; a [`PlaceMap`](crate::frame::PlaceMap) gives their offsets in the capture.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+    pub fn push(&mut self, bytes: &[u8], sink: &mut TakePackets<'_>) {
         each!(PacketChain, &mut self.0, packets => packets.push(bytes, &mut described(sink)));
     }
 
     /// Bytes were lost before the next ones.
-    pub fn lose_sync(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+    pub fn lose_sync(&mut self, sink: &mut TakePackets<'_>) {
         each!(PacketChain, &mut self.0, packets => packets.lose_sync(&mut described(sink)));
     }
 
     /// The source ends here.
-    pub fn finish(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+    pub fn finish(&mut self, sink: &mut TakePackets<'_>) {
         each!(PacketChain, &mut self.0, packets => packets.finish(&mut described(sink)));
     }
 
@@ -53,9 +57,7 @@ impl PacketStream {
 }
 
 /// Adapts `sink` to a protocol's items.
-fn described<P: Describe>(
-    sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8]),
-) -> impl FnMut(Item<P>, Span, &[u8]) {
+fn described<P: Describe>(sink: &mut TakePackets<'_>) -> impl FnMut(Item<P>, Span, &[u8]) {
     |item, span, bytes| match item {
         Item::Packet(packet) => sink(PacketItem::Packet(&packet), span, bytes),
         Item::Malformed(reason) => sink(PacketItem::Malformed(reason), span, bytes),
