@@ -97,6 +97,28 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
     }
 }
 
+/// An ETMv4 exception packet names no handler, and Armv8-M has a stack limit and stacks nothing below it.
+#[tracewalk_corpus::test]
+fn crashes_in_etmv4_have_their_cause() {
+    let cases = [
+        ("01-crash-etmv4/m33-div", "divide_by_zero", "0x10000122", 3, Some("0x10000056")),
+        ("01-crash-etmv4/m33-null", "bad_pointer", "0x100001a8", 3, Some("0x10000050")),
+        ("01-crash-etmv4/m33-bus", "bad_access", "0x100001c0", 3, Some("0x10000050")),
+        ("01-crash-etmv4/m33-nohandler", "missing_handler", "0x1000005a", 17, Some("0x1000005a")),
+        ("02-crash-stkof", "stack_overflow", "0x1000020a", 6, Some("0x10000056")),
+    ];
+    for (name, kind, at, exception, handler) in cases {
+        let folder = corpus(&format!("found3/truth/{name}"));
+        let (outcome, crash) = json(&["crash".into(), folder.join("capture.toml")]);
+        assert_eq!(outcome.status, 0, "{name}: {}", outcome.stderr);
+        assert_eq!(crash["cause"]["kind"], kind, "{name}: {crash:#}");
+        assert_eq!(crash["cause"]["at"]["address"], at, "{name}: {crash:#}");
+        assert_eq!(crash["fault"]["number"], exception, "{name}");
+        let found = crash["fault"]["handler"]["address"].as_str().or(crash["fault"]["handler"].as_str());
+        assert_eq!(found, handler, "{name}: {:#}", crash["fault"]);
+    }
+}
+
 /// A function whose first instruction faulted has been called, although nothing ran in it.
 #[test]
 fn each_function_of_the_stack_is_the_one_that_its_place_is_in() {

@@ -23,11 +23,14 @@ impl<M> CallStack<M> {
             self.leave_to(0, Left::Lost, observer);
             self.next = Next::Unknown;
         }
+        let returned = matches!(self.next, Next::ExceptionReturn(_));
         let before = self.replaced_return(preferred_return, observer);
-        let chained = before.is_some();
+        let replaced = before.is_some();
+        // The exception before may have returned to another task.
+        let chained = replaced || returned;
         // A call or return just before the exception has happened, though nothing ran at its target.
         match (preferred_return, self.next) {
-            _ if chained => {}
+            _ if replaced => {}
             (Some(address), _) => drop(self.arrive(address, observer)),
             (None, Next::Unknown) => {}
             (None, _) => self.next = Next::Straight,

@@ -264,9 +264,11 @@ pub enum Evidence {
     /// A known function of an operating system chose the next task in an exception, and the exception returned to an address at
     /// which it had not been taken; or such a function returned.
     Scheduler,
+    /// A function stored the stack pointer, loaded another one, and returned.
+    StackPointer,
     /// An exception returned to the start of a function.
     Start,
-    /// An exception returned to the address at which another task had been interrupted.
+    /// Execution went on where another task had stopped: an exception returned there, or an unresolved task turned out to be that one.
     Resumed,
 }
 
@@ -278,8 +280,9 @@ impl Evidence {
             Self::ContextId => "the context changed",
             Self::PendSv => "PendSV returned elsewhere",
             Self::Scheduler => "a scheduler's function ran",
+            Self::StackPointer => "a function changed the stack",
             Self::Start => "an exception returned to the start of a function",
-            Self::Resumed => "an exception returned to another task",
+            Self::Resumed => "a task that waited went on",
         }
     }
 }

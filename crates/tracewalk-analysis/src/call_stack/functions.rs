@@ -1,7 +1,7 @@
 //! The functions that a block's instructions belong to, and functions that do something unusual to the stack.
-use std::sync::Arc;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::flow::{Block, Element};
 use tracewalk::ids::{Address, Isa, Location};
@@ -9,6 +9,8 @@ use tracewalk::program::ViewId;
 
 use super::frame::FunctionId;
 use super::observer::Piece;
+use super::stack::Next;
+use super::switching::changes_stack;
 use crate::quick::QuickMap;
 use crate::{Code, CodeInContext};
 
@@ -22,6 +24,8 @@ pub(super) enum Special {
     Schedules,
     /// The function continues in another task, so that it does not return to its caller.
     Switches,
+    /// The function goes on with the unwinding of its caller, which is over.
+    Unwinds,
 }
 
 /// Looks functions up and caches the result: symbols are searched once for each block of the program.
@@ -47,6 +51,8 @@ struct Entered {
 #[derive(Clone, Debug)]
 pub(super) enum Pieces {
     One,
+    /// One part, which returns with another stack than it was called with.
+    Switching,
     Several(Rc<[Piece]>),
 }
 
@@ -88,8 +94,9 @@ const SCHEDULES: [&str; 24] = [
     "rt_hw_context_switch_interrupt",
 ];
 
-/// Functions that return in another task: ChibiOS, NuttX, RT-Thread, ThreadX, Linux, `ucontext`.
-const SWITCHES: [&str; 9] = [
+/// Functions that return in another task: ChibiOS, NuttX, RT-Thread, ThreadX, Linux, RTEMS, Zephyr, `ucontext`, Boost. Others are
+/// recognised by their [code](changes_stack), if that is one block.
+const SWITCHES: [&str; 13] = [
     "port_switch",
     "_port_switch",
     "__port_switch",
@@ -99,7 +106,14 @@ const SWITCHES: [&str; 9] = [
     "_tx_thread_system_return",
     "__switch_to",
     "swapcontext",
+    "cpu_switch_to",
+    "_CPU_Context_switch",
+    "z_arm64_context_switch",
+    "jump_fcontext",
 ];
+
+/// Functions with which a cleanup ends that a thrown exception ran (IHI 0041D, 9.2).
+const UNWINDS: [&str; 2] = ["_Unwind_Resume", "__cxa_end_cleanup"];
 
 impl Functions {
     pub(super) fn new(code: Arc<Code>) -> Self {
@@ -190,6 +204,8 @@ impl Functions {
                 Special::Schedules
             } else if SWITCHES.contains(&name) {
                 Special::Switches
+            } else if UNWINDS.contains(&name) {
+                Special::Unwinds
             } else {
                 Special::Nothing
             }
@@ -216,7 +232,9 @@ impl Functions {
         let mut function = self.named(block.start);
         if function == self.named(block.last) {
             // Functions do not interleave: bytes between two instructions of one function are its own code, or data.
-            return Pieces::One;
+            let switches =
+                matches!(Next::after(block), Some(Next::Return)) && changes_stack(block, &self.code.program);
+            return if switches { Pieces::Switching } else { Pieces::One };
         }
         let mut pieces: Vec<Piece> = Vec::new();
         let mut at = block.start;

@@ -54,6 +54,7 @@ mod outline;
 mod passage;
 mod returns;
 mod stack;
+mod switching;
 mod tasks;
 mod transactions;
 
@@ -176,8 +177,8 @@ impl<M> CallStack<M> {
         match element {
             Element::Block(block) => {
                 let arrival = self.arrive(block.start, observer);
-                self.run(block, observer);
-                self.end_block(block, observer);
+                let switches = self.run(block, observer);
+                self.end_block(block, switches, observer);
                 return Some(arrival);
             }
             Element::Event(event) => match event.kind {
@@ -226,7 +227,7 @@ impl<M> CallStack<M> {
         self.enter_handler(None, observer);
         self.leave_to(0, Left::Lost, observer);
         for mut parked in std::mem::take(&mut self.parked) {
-            parked.stack.leave_to(0, Left::Lost, observer);
+            parked.stack.leave_all(observer);
         }
         self.lost.clear();
         self.transaction = None;
@@ -249,7 +250,8 @@ impl<M> CallStack<M> {
                 Arrival::Call
             }
             Next::IndirectJump => self.jumped(at, observer),
-            Next::Return => self.returned(at, observer),
+            Next::Return => self.returned(at, None, observer),
+            Next::OtherStack => self.returned(at, Some(Evidence::StackPointer), observer),
             Next::ExceptionReturn(finished) => {
                 self.resumed(finished, at, observer);
                 Arrival::ExceptionReturn
@@ -317,9 +319,11 @@ impl<M> CallStack<M> {
         self.push(kind, function, Entry::Called, observer);
     }
 
-    fn run<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) {
-        match self.functions.pieces(block) {
-            Pieces::One => {
+    /// Runs a block's instructions. Returns whether it goes on with another stack.
+    fn run<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) -> bool {
+        let pieces = self.functions.pieces(block);
+        match &pieces {
+            Pieces::One | Pieces::Switching => {
                 let Block { start, end, isa, instructions, .. } = *block;
                 if let Some(top) = self.stack.frames.back_mut() {
                     observer.run(top, &Piece { start, end, isa, instructions });
@@ -334,10 +338,12 @@ impl<M> CallStack<M> {
                 }
             }
         }
+        matches!(pieces, Pieces::Switching)
     }
 
-    fn end_block<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) {
+    fn end_block<O: Observer<Mark = M>>(&mut self, block: &Block, switches: bool, observer: &mut O) {
         self.next = match Next::after(block) {
+            Some(Next::Return) if switches => Next::OtherStack,
             Some(next) => next,
             None => Next::ExceptionReturn(self.pop_exception(observer)),
         };

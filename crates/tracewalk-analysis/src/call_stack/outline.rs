@@ -154,7 +154,7 @@ fn work_out(
                 is_lost = false;
                 let function = functions.entered(block.start);
                 let is_alone = !matches!(function, FunctionId::Named(..) | FunctionId::Unnamed(..))
-                    || matches!(functions.pieces(&block), Pieces::Several(_));
+                    || !matches!(functions.pieces(&block), Pieces::One);
                 let (start, end, isa, instructions) = (block.start, block.end, block.isa, block.instructions);
                 let piece = Piece { start, end, isa, instructions };
                 let Some(next) = Next::after(&block).filter(|_| !is_alone) else {

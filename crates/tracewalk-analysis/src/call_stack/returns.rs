@@ -15,9 +15,8 @@ impl<M> CallStack<M> {
             return Arrival::Return;
         }
         // Into the middle of a function that waits further out: a thrown exception's landing pad.
-        let function = self.functions.entered(at);
         if !self.functions.is_start(at)
-            && let Some(index) = self.stack.innermost(function)
+            && let Some(index) = self.landing(at)
             && index + 1 < self.stack.frames.len()
         {
             self.leave_to(index + 1, Left::Unwound, observer);
@@ -26,14 +25,46 @@ impl<M> CallStack<M> {
         Arrival::Jump
     }
 
-    /// An instruction that has the form of a return went to `at`.
-    pub(super) fn returned<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
-        let switches = self.stack.frames.back().map(|top| top.function);
-        let switches = switches.is_some_and(|function| self.functions.special(function) == Special::Switches);
+    /// The frame in which execution goes on at `at`, in the middle of its function: the innermost one of that function. A
+    /// cleanup that goes on with the unwinding is over, and so is the frame that it belongs to.
+    fn landing(&mut self, at: Address) -> Option<usize> {
+        let function = self.functions.entered(at);
+        let Self { stack, functions, .. } = self;
+        let mut cleanup = None;
+        let _ = stack.since_exception(|index, frame| {
+            let unwinds = !frame.is_usual && functions.special(frame.function) == Special::Unwinds;
+            cleanup = if unwinds { Some(index) } else { cleanup };
+            // One such function may have called the other.
+            cleanup.is_some() && !unwinds
+        });
+        let below = cleanup.and_then(|outermost| outermost.checked_sub(1));
+        let outer = below.and_then(|depth| stack.innermost_below(depth, function));
+        outer.or_else(|| stack.innermost(function))
+    }
+
+    /// An instruction that has the form of a return went to `at`; `evidence` if the stack is another one afterwards.
+    pub(super) fn returned<O: Observer<Mark = M>>(
+        &mut self,
+        at: Address,
+        evidence: Option<Evidence>,
+        observer: &mut O,
+    ) -> Arrival {
+        let top = self.stack.frames.back().map(|top| top.function);
+        let by_name = top.is_some_and(|function| self.functions.special(function) == Special::Switches);
+        let evidence = evidence.or(by_name.then_some(Evidence::Scheduler));
         if self.return_to(at, observer) {
-            if switches {
-                self.switch(at, at, Evidence::Scheduler, observer);
+            if let Some(evidence) = evidence {
+                self.switch(at, at, evidence, observer);
             }
+            return Arrival::Return;
+        }
+        if let Some(evidence) = evidence
+            && self.stack.frames.len() > 1
+            && let Some(resume) = self.caller()
+            && !self.stack.frames.iter().any(|frame| frame.kind.is_exception())
+        {
+            self.leave_to(self.stack.frames.len() - 1, Left::Returned, observer);
+            self.switch(resume, at, evidence, observer);
             return Arrival::Return;
         }
         if self.jump_back(at, observer) {
@@ -49,7 +80,7 @@ impl<M> CallStack<M> {
             // PUSH {address}; POP {PC}: a call in the form of a return.
             return Arrival::Jump;
         }
-        if let Some(index) = self.stack.innermost(self.functions.entered(at)) {
+        if let Some(index) = self.landing(at) {
             if index + 1 < depth {
                 self.leave_to(index + 1, Left::Unwound, observer);
                 return Arrival::Return;
@@ -58,17 +89,12 @@ impl<M> CallStack<M> {
                 return Arrival::Jump;
             }
         }
-        self.return_out(at, switches, observer);
+        self.return_out(at, observer);
         Arrival::Return
     }
 
     /// Execution returned to `at`, the return address of no known frame.
-    pub(super) fn return_out<O: Observer<Mark = M>>(
-        &mut self,
-        at: Address,
-        switches: bool,
-        observer: &mut O,
-    ) {
+    pub(super) fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
         if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
             self.leave_to(handler + 1, Left::Lost, observer);
         } else if self.correct(at, observer) {
@@ -78,9 +104,6 @@ impl<M> CallStack<M> {
             if !self.attach(at, observer) {
                 self.regain(at, observer);
             }
-        } else if let (true, Some(resume)) = (switches, self.caller()) {
-            self.leave_to(self.stack.frames.len() - 1, Left::Returned, observer);
-            self.switch(resume, at, Evidence::Scheduler, observer);
         } else {
             self.lose(observer);
             self.next = Next::Straight;

@@ -21,6 +21,8 @@ pub(super) struct Stack<M> {
     pub(super) origin: Origin,
     /// The return address of the last call, if the trace was lost before the call's target was known.
     pub(super) called: Option<Address>,
+    /// Whether the frames were left as lost, though they are kept.
+    pub(super) left: bool,
 }
 
 /// A call of `setjmp` that returned.
@@ -72,6 +74,8 @@ pub(super) enum Next {
         returns_to: Address,
     },
     Return,
+    /// A return with another stack than the function was called with.
+    OtherStack,
     /// Applied already.
     Exception,
     /// The handler is left already.
@@ -116,7 +120,14 @@ const MOST_JUMPS: usize = 256;
 
 impl<M> Stack<M> {
     pub(super) const fn new(task: Task) -> Self {
-        Self { task, frames: VecDeque::new(), jumps: Vec::new(), origin: Origin::Found, called: None }
+        Self {
+            task,
+            frames: VecDeque::new(),
+            jumps: Vec::new(),
+            origin: Origin::Found,
+            called: None,
+            left: false,
+        }
     }
 
     /// Enters a function; `is_usual` if it is known only to call and return.
@@ -145,6 +156,32 @@ impl<M> Stack<M> {
         self.has_left(depth);
     }
 
+    /// Leaves all frames as lost, but keeps them: see [`Stack::regain_all`].
+    pub(super) fn leave_all<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        if std::mem::replace(&mut self.left, true) {
+            return;
+        }
+        let mut frames = VecDeque::with_capacity(self.frames.len());
+        while let Some(mut frame) = self.frames.pop_back() {
+            observer.leave(&mut frame, self.frames.back_mut(), Left::Lost);
+            frames.push_front(frame);
+        }
+        self.frames = frames;
+    }
+
+    /// Enters all frames again, if they were left.
+    pub(super) fn regain_all<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        if !std::mem::take(&mut self.left) {
+            return;
+        }
+        let mut frames: VecDeque<Frame<M>> = VecDeque::with_capacity(self.frames.len());
+        for mut frame in self.frames.drain(..) {
+            observer.regain(frames.back_mut(), &mut frame);
+            frames.push_back(frame);
+        }
+        self.frames = frames;
+    }
+
     /// The frames but the outermost `depth` were left.
     #[inline]
     pub(super) fn has_left(&mut self, depth: usize) {
@@ -164,10 +201,15 @@ impl<M> Stack<M> {
 
     /// The innermost frame of a function since the last exception.
     pub(super) fn innermost(&self, function: FunctionId) -> Option<usize> {
+        self.innermost_below(self.frames.len(), function)
+    }
+
+    /// The innermost frame of a function since the last exception, among the outermost `depth` frames.
+    pub(super) fn innermost_below(&self, depth: usize, function: FunctionId) -> Option<usize> {
         if !matches!(function, FunctionId::Named(..)) {
             return None;
         }
-        self.since_exception(|frame| frame.function == function)
+        self.since_exception(|index, frame| index < depth && frame.function == function)
     }
 
     /// The innermost call since the last exception, or that exception, that returns to `at`.
@@ -177,13 +219,16 @@ impl<M> Stack<M> {
         if !top.returns.may_contain(at) {
             return None;
         }
-        self.since_exception(|frame| frame.kind.returns_to() == Some(at))
+        self.since_exception(|_, frame| frame.kind.returns_to() == Some(at))
     }
 
     /// The innermost of these frames among the last exception's and those above it.
-    fn since_exception(&self, is_wanted: impl Fn(&Frame<M>) -> bool) -> Option<usize> {
+    pub(super) fn since_exception(
+        &self,
+        mut is_wanted: impl FnMut(usize, &Frame<M>) -> bool,
+    ) -> Option<usize> {
         for (index, frame) in self.frames.iter().enumerate().rev() {
-            if is_wanted(frame) {
+            if is_wanted(index, frame) {
                 return Some(index);
             }
             if frame.kind.is_exception() {

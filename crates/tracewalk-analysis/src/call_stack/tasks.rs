@@ -3,12 +3,10 @@
 //! Tasks often wait at the same place, inside the same function of their operating system. The address at which a task continues
 //! then does not identify the task: it stays unresolved until it has returned so far that only one waiting stack fits.
 
-use std::collections::VecDeque;
-
 use tracewalk::ids::Address;
 
 use super::CallStack;
-use super::frame::{Evidence, Frame, Left, Task};
+use super::frame::{Evidence, Left, Task};
 use super::observer::Observer;
 use super::stack::{Next, Origin, Parked, Stack};
 
@@ -30,6 +28,8 @@ impl<M> CallStack<M> {
     ) {
         let from = self.stack.task;
         if from == Task::Unresolved {
+            // What it did so far belongs to no task in particular.
+            self.stack.leave_all(observer);
             self.stack.task = self.new_task();
         }
         self.park(Some(resume), observer);
@@ -54,6 +54,7 @@ impl<M> CallStack<M> {
         if self.stack.task != from {
             observer.switch(from, self.stack.task, evidence);
         }
+        self.stack.regain_all(observer);
     }
 
     /// An unresolved task returned from its outermost known frame to `at`. Returns whether its other frames are found.
@@ -67,8 +68,14 @@ impl<M> CallStack<M> {
         match (first, second) {
             (Some(only), None) => {
                 self.unpark(only);
-                self.stack.leave_to(self.stack.frames.len() + 1 - path.len(), Left::Returned, observer);
+                // Where in between each of them returned, and what it did, is not known.
+                let depth = self.stack.frames.len() + 1 - path.len();
+                if self.stack.left {
+                    self.stack.frames.truncate(depth);
+                }
+                self.stack.leave_to(depth, Left::Lost, observer);
                 observer.switch(Task::Unresolved, self.stack.task, Evidence::Resumed);
+                self.stack.regain_all(observer);
                 true
             }
             (Some(_), Some(_)) if path.len() < LONGEST_PATH => true,
@@ -124,6 +131,7 @@ impl<M> CallStack<M> {
             None => self.stack = Stack::new(task),
         }
         observer.switch(from, task, Evidence::ContextId);
+        self.stack.regain_all(observer);
         let function = self.functions.entered(at);
         match self.stack.innermost(function) {
             Some(index) => self.leave_to(index + 1, Left::Unwound, observer),
@@ -141,12 +149,7 @@ impl<M> CallStack<M> {
         if stack.frames.is_empty() {
             return;
         }
-        let mut frames = VecDeque::with_capacity(stack.frames.len());
-        while let Some(mut frame) = stack.frames.pop_back() {
-            observer.leave(&mut frame, stack.frames.back_mut(), Left::Lost);
-            frames.push_front(frame);
-        }
-        stack.frames = frames;
+        stack.leave_all(observer);
         stack.origin = Origin::Found;
         stack.called = match self.next {
             Next::Call { returns_to, .. } => Some(returns_to),
@@ -170,12 +173,7 @@ impl<M> CallStack<M> {
             let Some(mut stack) = self.lost.remove(index) else { continue };
             stack.frames.truncate(depth);
             stack.jumps.retain(|jump| jump.depth <= depth);
-            let mut frames: VecDeque<Frame<M>> = VecDeque::with_capacity(depth);
-            for mut frame in stack.frames.drain(..) {
-                observer.regain(frames.back_mut(), &mut frame);
-                frames.push_back(frame);
-            }
-            stack.frames = frames;
+            stack.regain_all(observer);
             stack.called = None;
             self.stack = stack;
             return;
@@ -186,10 +184,12 @@ impl<M> CallStack<M> {
         let task = self.stack.task;
         let mut stack = std::mem::replace(&mut self.stack, Stack::new(task));
         let Some(top) = stack.frames.back_mut() else { return };
-        observer.suspend(top);
+        if !stack.left {
+            observer.suspend(top);
+        }
         if self.parked.len() == MOST_TASKS {
             let mut oldest = self.parked.remove(0);
-            oldest.stack.leave_to(0, Left::Lost, observer);
+            oldest.stack.leave_all(observer);
         }
         self.parked.push(Parked { stack, resume });
     }

@@ -27,6 +27,9 @@ impl Look<'_> {
         if !self.exception.is_some_and(is_fault) {
             return self.watchdog().or_else(|| self.no_handler());
         }
+        if let Some(cause) = self.stack_limit() {
+            return Some(cause);
+        }
         // Two sources have to agree on the address at which the exception was taken.
         if self.frame.is_none() && !self.states_return {
             return None;

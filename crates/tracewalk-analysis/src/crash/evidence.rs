@@ -61,6 +61,11 @@ pub enum CauseKind {
         /// The branch's target.
         to: Address,
     },
+    /// An instruction moved the stack pointer below the stack's limit (Armv8-M), by the processor's own report.
+    StackLimit {
+        /// The instruction.
+        at: Address,
+    },
     /// An instruction that is permanently undefined, or that the processor reported as undefined.
     UndefinedInstruction {
         /// The instruction.

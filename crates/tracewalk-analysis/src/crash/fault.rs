@@ -7,7 +7,7 @@ use super::evidence::{Cause, CauseKind, Evidence, Holder, Role};
 use super::look::{Look, frame_word, instruction};
 use super::replay::{Replay, Step};
 use super::state::{self, CPUID, MPU_CTRL};
-use super::thumb::{Base, Effect, Operand, Transfer};
+use super::thumb::{Base, Effect, Operand, SP, Transfer};
 
 /// The functions that the run-time ABI calls for a division by zero (IHI 0043E, 5.3.1).
 const DIVISION_TRAPS: [&str; 2] = ["__aeabi_idiv0", "__aeabi_ldiv0"];
@@ -67,6 +67,19 @@ impl Look<'_> {
         }?;
         cause.proof.push(faulting);
         Some(cause)
+    }
+
+    /// The stack pointer went below its limit. The exception then stacks nothing (DDI 0553B, B3.21), so that the trace alone has the
+    /// place, and the instruction there has to be one that moves the stack pointer.
+    pub(super) fn stack_limit(&self) -> Option<Cause> {
+        let at = self.taken.returns_to?;
+        let mut proof = self.status_with(state::STKOF).filter(|proof| !proof.is_empty())?;
+        let code = self.code.program.code(at)?;
+        let moves = Effect::of(at.low_word(), code).writes.iter().any(|(register, _)| *register == SP);
+        let bytes = code.get(..usize::from(isa::classify(code, at, Isa::T32).ok()?.bytes))?.to_vec();
+        proof.push(Evidence::Instruction { role: Role::Faulting, at, bytes, executed: None });
+        proof.extend(self.taken());
+        moves.then_some(Cause { kind: CauseKind::StackLimit { at }, proof })
     }
 
     /// Whether an SVC may have run last. If its exception cannot be taken, it becomes a HardFault at the instruction after it,

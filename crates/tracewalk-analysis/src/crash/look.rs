@@ -22,6 +22,8 @@ pub(super) struct Look<'a> {
     pub(super) taken: &'a Taken,
     pub(super) exception: Option<Exception>,
     pub(super) numbered_by_registers: bool,
+    /// Whether only the vector table has the handler.
+    pub(super) handler_by_vector: bool,
     pub(super) frame: Option<StackedFrame>,
     /// The path before the exception.
     pub(super) before: &'a [&'a Happened],
@@ -116,6 +118,8 @@ impl Look<'_> {
         let mut proof = vec![Evidence::Taken { exception, at, handler, traced_at }];
         if self.numbered_by_registers {
             proof.extend(self.snapshot.xpsr.map(|value| Evidence::Register { name: "xpsr", value }));
+        }
+        if self.numbered_by_registers || self.handler_by_vector {
             proof.extend(self.exception.and_then(|exception| self.vector(exception.number())));
         }
         proof.extend(self.frame.map(|frame| frame_word(frame, 6)));

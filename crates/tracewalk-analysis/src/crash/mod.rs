@@ -142,6 +142,11 @@ impl CrashRecorder {
         let mut taken = taken.clone();
         let states_return = self.states_return && taken.returns_to.is_some();
         taken.returns_to = returns_to(&taken, before, &self.code);
+        // The trace ends before the handler's first instruction, but names the exception.
+        let is_last = pieces.len() == index + 1;
+        let vector = || handlers::vector(&self.code, snapshot, taken.exception.filter(|_| is_last)?.number());
+        let handler_by_vector = taken.handler.is_none();
+        taken.handler = taken.handler.or_else(|| vector().map(|(_, handler)| handler));
         let taken = &taken;
         let (exception, numbered_by_registers) = number(taken, &self.code, snapshot);
         let frame = frame(taken, snapshot);
@@ -154,6 +159,7 @@ impl CrashRecorder {
             taken,
             exception,
             numbered_by_registers,
+            handler_by_vector,
             frame,
             before,
             states_return,
@@ -200,6 +206,7 @@ impl CrashRecorder {
             taken: &taken,
             exception: Some(Exception::M(number)),
             numbered_by_registers: true,
+            handler_by_vector: true,
             frame: None,
             before: pieces,
             states_return: false,

@@ -43,8 +43,11 @@ const CFSR: u32 = 0xe000_ed28;
 const HFSR: u32 = 0xe000_ed2c;
 const MMFAR: u32 = 0xe000_ed34;
 const BFAR: u32 = 0xe000_ed38;
+/// Armv8-M (DDI 0553B, D1.2).
+const SFSR: u32 = 0xe000_ede4;
+const SFAR: u32 = 0xe000_ede8;
 
-/// The fault status registers (DDI 0403E, B3.2.15 to B3.2.18).
+/// The fault status registers (DDI 0403E, B3.2.15 to B3.2.18; DDI 0553B, D1.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultStatus {
     /// Configurable fault status.
@@ -55,6 +58,10 @@ pub struct FaultStatus {
     pub mmfar: Option<u32>,
     /// The address of a bus fault; valid if `CFSR.BFARVALID` is set.
     pub bfar: Option<u32>,
+    /// SecureFault status, with a flag set: of Armv8-M.
+    pub sfsr: Option<u32>,
+    /// The address of a SecureFault; valid if `SFSR.SFARVALID` is set.
+    pub sfar: Option<u32>,
 }
 
 /// A register of [`FaultStatus`] and its fields that are set.
@@ -81,6 +88,7 @@ pub(super) const PRECISERR: u32 = 1 << 9;
 pub(super) const BFARVALID: u32 = 1 << 15;
 pub(super) const UNDEFINSTR: u32 = 1 << 16;
 pub(super) const INVSTATE: u32 = 1 << 17;
+pub(super) const STKOF: u32 = 1 << 20;
 pub(super) const UNALIGNED: u32 = 1 << 24;
 pub(super) const DIVBYZERO: u32 = 1 << 25;
 
@@ -103,6 +111,7 @@ const CFSR_FLAGS: &[Flag] = &[
     (INVSTATE, "INVSTATE", "an invalid state, most often no Thumb bit"),
     (1 << 18, "INVPC", "an invalid EXC_RETURN"),
     (1 << 19, "NOCP", "a coprocessor that is disabled or missing"),
+    (STKOF, "STKOF", "the stack pointer went below its limit"),
     (UNALIGNED, "UNALIGNED", "an unaligned access"),
     (DIVBYZERO, "DIVBYZERO", "a division by zero"),
 ];
@@ -112,6 +121,20 @@ const HFSR_FLAGS: &[Flag] = &[
     (1 << 1, "VECTTBL", "the vector could not be read"),
     (1 << 30, "FORCED", "escalated from another fault"),
     (1 << 31, "DEBUGEVT", "a debug event"),
+];
+
+const SFARVALID: u32 = 1 << 6;
+
+/// DDI 0553B, D1.2.
+const SFSR_FLAGS: &[Flag] = &[
+    (1 << 0, "INVEP", "an entry to Secure code that is not an SG instruction"),
+    (1 << 1, "INVIS", "an invalid integrity signature in a stacked frame"),
+    (1 << 2, "INVER", "an invalid return from an exception to Secure code"),
+    (1 << 3, "AUVIOL", "an access to Secure memory from Non-secure code"),
+    (1 << 4, "INVTRAN", "a branch from Secure to Non-secure code that is not marked as one"),
+    (1 << 5, "LSPERR", "saving floating-point registers was not permitted"),
+    (SFARVALID, "SFARVALID", "SFAR holds the address"),
+    (1 << 7, "LSERR", "an error in the state of saved floating-point registers"),
 ];
 
 impl Snapshot {
@@ -142,6 +165,9 @@ impl Snapshot {
             hfsr: self.word(HFSR),
             mmfar: self.word(MMFAR),
             bfar: self.word(BFAR),
+            // Reserved before Armv8-M, and then 0.
+            sfsr: self.word(SFSR).filter(|value| *value != 0),
+            sfar: self.word(SFAR),
         }
     }
 
@@ -172,11 +198,14 @@ impl FaultStatus {
             set.map(|(_, name, meaning)| (*name, *meaning)).collect()
         };
         let valid = |value: Option<u32>, flag: u32| value.filter(|_| self.is_set(flag));
+        let secure = self.sfar.filter(|_| self.sfsr.is_some_and(|status| status & SFARVALID != 0));
         let registers = [
             ("CFSR", CFSR, self.cfsr, CFSR_FLAGS),
             ("HFSR", HFSR, self.hfsr, HFSR_FLAGS),
             ("MMFAR", MMFAR, valid(self.mmfar, MMARVALID), &[]),
             ("BFAR", BFAR, valid(self.bfar, BFARVALID), &[]),
+            ("SFSR", SFSR, self.sfsr, SFSR_FLAGS),
+            ("SFAR", SFAR, secure, &[]),
         ];
         let known = registers.into_iter().filter_map(|(name, address, value, flags)| {
             let value = value?;

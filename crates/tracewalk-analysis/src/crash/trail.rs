@@ -31,11 +31,23 @@ pub(super) enum Happened {
     Lost,
 }
 
+impl Happened {
+    /// The address at which execution went on.
+    const fn goes_on_at(&self) -> Option<Address> {
+        match self {
+            Self::Ran(block) => Some(block.start),
+            Self::NoCode(at) => Some(*at),
+            Self::Taken(_) | Self::Returned | Self::Lost => None,
+        }
+    }
+}
+
 /// An exception that was taken.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     pub(super) exception: Option<Exception>,
     pub(super) returns_to: Option<Address>,
+    /// The first instruction of its handler, if the trace shows it.
     pub(super) handler: Option<Address>,
     pub(super) stack: Vec<Running>,
     /// The byte of the source's trace that shows it.
@@ -146,6 +158,12 @@ impl Trail {
             Element::Proof(_) => None,
         };
         if let Some(happened) = happened {
+            // An ETMv4 exception packet does not name the handler: execution goes on there.
+            if let (Some(Happened::Taken(taken)), Some(next)) =
+                (self.happened.back_mut(), happened.goes_on_at())
+            {
+                taken.handler = taken.handler.or(Some(next));
+            }
             if self.happened.len() == LONGEST {
                 self.happened.pop_front();
             }

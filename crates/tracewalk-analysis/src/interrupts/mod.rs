@@ -70,6 +70,8 @@ pub struct ActivityRecorder {
     open: SmallMap<SpanId, Open>,
     /// Running interrupts, the innermost last.
     interrupts: Vec<Interrupt>,
+    /// Running handlers of exceptions that an instruction raised itself.
+    others: Vec<SpanId>,
     /// The clocks of interrupts that wait for their task.
     suspended: SmallMap<SpanId, u64>,
     task: Option<Task>,
@@ -194,6 +196,7 @@ impl ActivityRecorder {
             recent: [0; 2],
             open: SmallMap::default(),
             interrupts: Vec::new(),
+            others: Vec::new(),
             suspended: SmallMap::default(),
             task: None,
             clock: 0,
@@ -316,6 +319,10 @@ impl ActivityRecorder {
             What::Exception(it) => !it.exception.is_some_and(Exception::is_synchronous),
             _ => false,
         };
+        let preempting = interrupt && !(self.interrupts.is_empty() && self.others.is_empty());
+        if !interrupt && matches!(span.what, What::Exception(_)) {
+            self.others.push(span.id);
+        }
         if span.start == Start::Resumed {
             if interrupt {
                 let clock = self.suspended.remove(&span.id).unwrap_or(0);
@@ -328,7 +335,6 @@ impl ActivityRecorder {
             What::Function { function, .. } if self.functions => Key::Function(function),
             _ => return,
         };
-        let preempting = interrupt && !self.interrupts.is_empty();
         let context = match span.track {
             _ if interrupt => Context::Interrupt(span.id),
             Track::Task(task) => Context::Task(Some(task)),
@@ -367,6 +373,7 @@ impl ActivityRecorder {
 
     fn end(&mut self, id: SpanId, finish: Finish) {
         let own = self.end_interrupt(id);
+        self.others.retain(|other| *other != id);
         if finish == Finish::Suspended {
             own.into_iter().for_each(|clock| self.suspended.insert(id, clock));
             return;

@@ -192,6 +192,21 @@ impl Profile {
         total
     }
 
+    /// The part of [`Profile::total`] of tasks that are not resolved: the callers of what ran there are unknown.
+    #[must_use]
+    pub fn unresolved(&self) -> Cost {
+        let mut is_unresolved = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let above = node.parent.and_then(|parent| is_unresolved.get(parent.index()).copied());
+            is_unresolved.push(above.unwrap_or(node.kind == NodeKind::Task(Task::Unresolved)));
+        }
+        let mut unresolved = Cost::default();
+        let entries =
+            self.entries.iter().filter(|entry| is_unresolved.get(entry.node.index()) == Some(&true));
+        entries.for_each(|entry| unresolved += entry.cost);
+        unresolved
+    }
+
     /// Adds a profile of another part of the same program's execution.
     pub fn merge(&mut self, other: &Self) {
         let mut nodes = Vec::with_capacity(other.nodes.len());

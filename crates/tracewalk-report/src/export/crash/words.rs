@@ -79,6 +79,9 @@ pub(super) fn sentence(code: &Code, cause: &Cause) -> String {
                 at_place(*branch),
             )
         }
+        CauseKind::StackLimit { at } => {
+            format!("{} moved the stack pointer below the limit of its stack.", at_place(*at))
+        }
         CauseKind::UndefinedInstruction { at, bytes } => {
             format!("{} is an undefined instruction ({}).", at_place(*at), hex(bytes))
         }
@@ -224,7 +227,7 @@ pub(super) const fn cause_name(kind: &CauseKind) -> &'static str {
     match kind {
         CauseKind::BadBranch { .. } => "bad_pointer",
         CauseKind::BadReturn { .. } => "corrupted_return",
-        CauseKind::StackOverflow { .. } => "stack_overflow",
+        CauseKind::StackOverflow { .. } | CauseKind::StackLimit { .. } => "stack_overflow",
         CauseKind::UndefinedInstruction { .. } => "undefined_instruction",
         CauseKind::DivideByZero { .. } => "divide_by_zero",
         CauseKind::Unaligned { .. } => "unaligned",
@@ -241,6 +244,7 @@ pub(super) const fn cause_place(kind: &CauseKind) -> Option<Address> {
         CauseKind::BadBranch { at, .. }
         | CauseKind::BadReturn { at, .. }
         | CauseKind::StackOverflow { pushed_by: at, .. }
+        | CauseKind::StackLimit { at }
         | CauseKind::UndefinedInstruction { at, .. }
         | CauseKind::DivideByZero { at, .. }
         | CauseKind::Unaligned { at, .. }

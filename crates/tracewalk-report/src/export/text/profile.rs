@@ -181,13 +181,18 @@ impl Table<'_> {
         let quiet = self.options.look.palette.quiet;
         let mut notes = Vec::from_iter(in_doubt(profile.in_doubt));
         let others = [
-            (&profile.unfollowed, "of code that could not be followed"),
-            (&profile.untraced, "while nothing was traced"),
+            (&profile.unfollowed, "not counted above: ", "of code that could not be followed"),
+            (&profile.untraced, "not counted above: ", "while nothing was traced"),
+            (
+                &profile.unresolved(),
+                "",
+                "in an unresolved task, whose callers are unknown and lack them in their totals",
+            ),
         ];
-        for (cost, what) in others {
+        for (cost, before, what) in others {
             let value = self.report.value(cost);
             if value > 0 {
-                notes.push(format!("not counted above: {} {what}", self.report.unit.counted(value)));
+                notes.push(format!("{before}{} {what}", self.report.unit.counted(value)));
             }
         }
         let tasks = self.tree.tasks();
