@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -104,7 +104,7 @@ impl<'m> Cache<'m> {
 impl Keep for Cache<'_> {
     fn get(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.file(key);
-        let mut bytes = fs::read(&path).ok()?;
+        let mut bytes = self.read(&path)?;
         let Some(length) = bytes.len().checked_sub(HEAD + HASH) else {
             return self.damaged(&path);
         };
@@ -145,6 +145,19 @@ impl Keep for Cache<'_> {
 }
 
 impl Cache<'_> {
+    /// The bytes of a file that is regular, the user's own, and no longer than [`Cache::put`] makes one.
+    fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        // A pipe must not be opened: that would wait for its other end.
+        let metadata = fs::symlink_metadata(path).ok()?;
+        let is_short = metadata.len() <= self.most / 4 + (HEAD + HASH) as u64;
+        if !(metadata.is_file() && is_ours(&metadata) && is_short) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        File::open(path).ok()?.take(metadata.len()).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
     fn note_once(&self, kind: &'static str, text: &str) {
         if self.said.borrow_mut().insert(kind) {
             self.messages.note(kind, text);
@@ -157,6 +170,19 @@ impl Cache<'_> {
             .warning("kept_damaged", format!("{path} is damaged; it is not used and will be rebuilt"));
         None
     }
+}
+
+/// Whether nobody but this user can have written a file.
+#[cfg(unix)]
+fn is_ours(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+}
+
+#[cfg(not(unix))]
+const fn is_ours(_: &fs::Metadata) -> bool {
+    true
 }
 
 /// Whether a file has a name like the kept ones.
@@ -243,6 +269,21 @@ mod tests {
         assert_eq!(cache.get(&key), None);
         cache.put(&key, b"some bytes");
         assert_eq!(cache.get(&key), Some(b"some bytes".to_vec()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_of_this_user_are_read() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+        let (folder, messages) = (tempfile::tempdir().unwrap(), Messages::default());
+        let cache = cache(folder.path(), 1 << 20, &messages);
+        let (key, linked) = (Key::of("key", []), Key::of("linked", []));
+        cache.put(&key, b"some bytes");
+        symlink("/dev/zero", cache.file(&linked)).unwrap();
+        assert_eq!(cache.get(&linked), None);
+        fs::set_permissions(cache.file(&key), fs::Permissions::from_mode(0o622)).unwrap();
+        assert_eq!(cache.get(&key), None, "anybody may have written it");
     }
 
     #[test]

@@ -9,8 +9,11 @@ pub(crate) enum Letters {
     Bytes,
 }
 
+/// One character in this many may be noise.
+const ONE_IN: usize = 64;
+
 /// The encoding of a text that starts like this; `None` if it has control characters that do not occur in
-/// text. All but the shortest traces have some.
+/// text. All but the shortest traces have some. A few among ASCII are noise of a serial line.
 pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
     let beginning = bytes.get(..4096).unwrap_or(bytes);
     let is_letter =
@@ -20,7 +23,9 @@ pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
         // The cut after 4096 bytes may split a character.
         Err(error) => error.error_len().is_none(),
     };
-    beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
+    let others = beginning.len() - beginning.iter().filter(|byte| is_letter(byte)).count();
+    let is_noise = others * ONE_IN <= beginning.len() && beginning.is_ascii();
+    (others == 0 || is_noise).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
 }
 
 /// The file's text; `None` if the file is not text.
@@ -53,6 +58,8 @@ mod tests {
         assert_eq!(letters(&cut), Some(Letters::Utf8));
         assert_eq!(letters(b"10 \xb5s"), Some(Letters::Bytes));
         assert_eq!(letters(&[0x84, 0x88, 0x90]), Some(Letters::Bytes));
+        let noisy = |count: usize| letters(&[&[0][..], &vec![b'a'; count - 1]].concat());
+        assert_eq!((noisy(64), noisy(63)), (Some(Letters::Utf8), None));
         for trace in [&[0, 0, 0, 0, 0, 0x80][..], &[0x08, 0x21], &[0x84, 0x7f]] {
             assert_eq!(letters(trace), None, "{trace:x?}");
         }

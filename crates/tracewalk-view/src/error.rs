@@ -23,6 +23,8 @@ pub enum ViewError {
     NoToken,
     /// The server could not be started, or the page could not be written.
     Io(io::Error),
+    /// The server ended, though nothing had asked it to.
+    Ended,
     /// The rest of the capture cannot be opened.
     Open(OpenError),
     /// A source cannot be followed.
@@ -36,6 +38,7 @@ impl fmt::Display for ViewError {
             Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
             Self::NoToken => f.write_str("the system has no random numbers for the page's token"),
             Self::Io(error) => write!(f, "cannot serve the page: {error}"),
+            Self::Ended => f.write_str("the page's server ended"),
             Self::Open(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
         }

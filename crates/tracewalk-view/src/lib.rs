@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod bounded;
 mod coming;
 mod cores;
 mod error;

@@ -1,9 +1,12 @@
 //! The server: sends the page, and passes questions to the thread with the recordings.
 
+use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -15,10 +18,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
+use crate::bounded::{Bounded, MOST_CONNECTIONS};
 use crate::coming::{Coming, Watching};
 use crate::error::ViewError;
 use crate::guard::{Denial, Guard};
@@ -57,7 +61,7 @@ struct Shared {
 /// The most questions that wait.
 const MOST_JOBS: usize = 64;
 
-/// Shows a capture as a page, until the process ends. `listening` is called with the page's address.
+/// Shows a capture as a page, until the process ends; returns only with an error. `listening` is called with the page's address.
 ///
 /// # Errors
 ///
@@ -95,22 +99,23 @@ pub fn serve(
     }
     shared.is_ready.store(true, Ordering::Release);
     // Requests arrive only while these exist.
-    let mut asking = Some((server, shared));
+    let mut asking = Some((server, Some(shared)));
     std::thread::scope(|scope| {
         let (indexes, figures, name) = (&indexes, &figures, options.name.clone());
-        scope.spawn(move || {
+        std::thread::Builder::new().spawn_scoped(scope, move || {
             let recordings = prepared.sources.iter().zip(indexes);
             let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
             answer(View { name, recordings, figures, at: place.at }, &asked);
-        });
+        })?;
         match prepared.finish(uncounted, session, options, &Watching { observer, coming }) {
             Ok(counted) => {
                 // The figures are set only here.
                 let _ = figures.set(counted);
-                if let Some((_, shared)) = &asking {
+                // From now on only the server can ask: if it ends, so does the other thread.
+                if let Some(shared) = asking.as_mut().and_then(|(_, shared)| shared.take()) {
                     shared.is_counted.store(true, Ordering::Release);
                 }
-                Ok(())
+                Ok::<(), ViewError>(())
             }
             Err(error) => {
                 // Ends the other thread.
@@ -118,7 +123,8 @@ pub fn serve(
                 Err(error.into())
             }
         }
-    })
+    })?;
+    Err(ViewError::Ended)
 }
 
 /// Answers questions until all senders are gone.
@@ -149,15 +155,21 @@ struct Server {
 
 impl Server {
     fn start(listener: TcpListener, shared: Arc<Shared>) -> Result<Self, ViewError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        // The server sleeps when the process has no file left for another connection.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let listener = {
             let _entered = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
         let (stop, stopped) = oneshot::channel();
+        let listener = Bounded { listener, places: Arc::new(Semaphore::new(MOST_CONNECTIONS)) };
         let thread = std::thread::Builder::new().name("page".to_owned()).spawn(move || {
-            runtime.spawn(async move { axum::serve(listener, router(shared)).await });
-            let _ = runtime.block_on(stopped);
+            let serving = runtime.spawn(async move { axum::serve(listener, router(shared)).await });
+            let (mut stopped, mut serving) = (pin!(stopped), pin!(serving));
+            runtime.block_on(poll_fn(|context| {
+                let ends = stopped.as_mut().poll(context).is_ready() | serving.as_mut().poll(context).is_ready();
+                if ends { Poll::Ready(()) } else { Poll::Pending }
+            }));
         })?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }

@@ -129,12 +129,18 @@ impl Follower<'_> {
         let (send, tasks) = channel();
         let tasks = &Mutex::new(tasks);
         std::thread::scope(|scope| {
-            for _ in 0..spread.threads {
+            let begins = |_: &usize| {
                 let mut empty = empty.clone();
-                scope.spawn(move || work(known, (config, program), spread, &mut empty, tasks));
+                let work = move || work(known, (config, program), spread, &mut empty, tasks);
+                std::thread::Builder::new().spawn_scoped(scope, work).is_ok()
+            };
+            // The system may refuse threads: this one can do all the work.
+            let threads = (0..spread.threads).take_while(begins).count();
+            let join = Join::new(stream, program, empty, take);
+            if threads == 0 {
+                return alone(segments, input.progress, join);
             }
-            let result =
-                together(segments, input.progress, Join::new(stream, program, empty, take), &send, spread);
+            let result = together(segments, input.progress, join, &send, Spread { threads, ..spread });
             drop(send);
             result
         })

@@ -47,7 +47,9 @@ pub(super) fn name(text: &str) -> Result<Pattern, String> {
 #[cfg(feature = "full")]
 fn pattern(text: &str, glob: &str, is_path: bool) -> Result<Pattern, String> {
     let glob = globset::GlobBuilder::new(glob).literal_separator(is_path).build();
-    let matcher = glob.map_err(|error| error.kind().to_string())?.compile_matcher();
+    // A set reports a pattern that is too large; a single pattern would panic.
+    let set = glob.and_then(|glob| globset::GlobSet::builder().add(glob).build());
+    let matcher = set.map_err(|error| error.kind().to_string())?;
     Ok(Pattern::new(text, move |name| matcher.is_match(name)))
 }
 

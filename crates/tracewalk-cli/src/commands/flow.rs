@@ -33,7 +33,10 @@ impl Task for Flow {
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         messages.measure(self.work);
         let selection = self.selection()?;
-        let mut session = open::live_or_itm(&self.capture, messages)?;
+        let mut nowhere = std::io::sink();
+        let shows_itm = exporter(self, None, false, &mut nowhere).shows_itm();
+        let open = if shows_itm { open::live_or_itm } else { open::live };
+        let mut session = open(&self.capture, messages)?;
         let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
         let how = Follow { places: messages.records(), ..self.how() };
         let view = View::new(window, None);
