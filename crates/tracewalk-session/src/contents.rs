@@ -185,6 +185,9 @@ impl Contents {
 
 /// Recognises the source with these bytes.
 pub(crate) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
+    if infer::is_surely_itm(sample.bytes()) {
+        return itm(id, sample, known);
+    }
     match Search::new(sample, known.traced_by_any(), &known.units).anything(id) {
         Some(found) => Some(Identified { guessed: true, ..Identified::from(found) }),
         None => itm(id, sample, known),

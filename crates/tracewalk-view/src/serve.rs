@@ -167,7 +167,8 @@ impl Server {
             let serving = runtime.spawn(async move { axum::serve(listener, router(shared)).await });
             let (mut stopped, mut serving) = (pin!(stopped), pin!(serving));
             runtime.block_on(poll_fn(|context| {
-                let ends = stopped.as_mut().poll(context).is_ready() | serving.as_mut().poll(context).is_ready();
+                let ends =
+                    stopped.as_mut().poll(context).is_ready() | serving.as_mut().poll(context).is_ready();
                 if ends { Poll::Ready(()) } else { Poll::Pending }
             }));
         })?;

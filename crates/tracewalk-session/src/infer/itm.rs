@@ -37,6 +37,8 @@ pub(crate) struct FoundItm {
 
 /// Fewer plausible packets than this may be chance.
 const ENOUGH: u64 = 8;
+/// One in four random bytes begins no packet, so that this many packets in a row are no chance, whatever they hold.
+const MANY: u64 = 64;
 /// The size of a stretch of memory that a program stays in: 64 KiB.
 const PLACE_BITS: u32 = 16;
 
@@ -48,7 +50,7 @@ pub(crate) fn itm(
     units: &[Unit],
 ) -> Option<FoundItm> {
     let reading = read(sample, program);
-    reading.is_itm().then(|| {
+    (reading.is_itm() || is_surely_itm(sample.bytes())).then(|| {
         let evidence = format!("{} errors in {} packets", reading.malformed, reading.packets);
         FoundItm {
             source: SourceDescription { id, ..SourceDescription::new(Protocol::Itm, Origin::Detected) },
@@ -62,8 +64,26 @@ pub(crate) fn itm(
     })
 }
 
+/// Whether these bytes are an ITM's alone, without regard to other readings. Zeros around them are the rest of a buffer that
+/// was not filled.
+pub(crate) fn is_surely_itm(bytes: &[u8]) -> bool {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let Some(bytes) = bytes.get(zeros..end) else { return false };
+    // Zeros and this byte are a synchronisation packet.
+    let reading =
+        read_bytes(bytes.strip_prefix(&[0x80]).filter(|_| zeros >= 5).unwrap_or(bytes), &Program::new());
+    let wrong = reading.malformed + reading.odd;
+    let is_no_chance = reading.packets >= MANY && wrong * MANY <= reading.packets;
+    is_no_chance || reading.is_itm() && wrong == 0
+}
+
 /// Reads a sample as an ITM's bytes.
 pub(super) fn read(sample: &Sample, program: &Program) -> ItmReading {
+    read_bytes(sample.bytes(), program)
+}
+
+fn read_bytes(bytes: &[u8], program: &Program) -> ItmReading {
     let mut reading = ItmReading::default();
     let mut packets = Packets::new(Decoder::new());
     let mut note = |item: Item<Packet>, _, _: &[u8]| match item {
@@ -71,7 +91,7 @@ pub(super) fn read(sample: &Sample, program: &Program) -> ItmReading {
         Item::Malformed(_) => reading.malformed += 1,
         Item::Unsynchronised => {}
     };
-    packets.push(sample.bytes(), &mut note);
+    packets.push(bytes, &mut note);
     // The sample may end inside a packet; the incomplete packet is ignored.
     reading
 }
@@ -81,10 +101,7 @@ impl ItmReading {
         self.packets += 1;
         match packet {
             Packet::Sync => self.plausible += ENOUGH / 2,
-            Packet::Stimulus { size: Size::Byte, value, .. } => {
-                let is_text = matches!(value, 0x09 | 0x0a | 0x0d | 0x20..=0x7e);
-                self.plausible += u64::from(is_text);
-            }
+            Packet::Stimulus { size, value, .. } => self.plausible += u64::from(is_text(size, value)),
             // The number has room for more interrupts than any processor has; 0 is not an exception.
             Packet::Exception { number: 0..=15, .. } => self.plausible += 2,
             Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.plausible += 1,
@@ -105,7 +122,6 @@ impl ItmReading {
             | Packet::GlobalTimestampHigh { .. }
             | Packet::Overflow
             | Packet::StimulusPage(_)
-            | Packet::Stimulus { .. }
             | Packet::EventCounters(_)
             | Packet::DataAddress { .. }
             | Packet::DataValue { .. } => {}
@@ -119,10 +135,54 @@ impl ItmReading {
     }
 }
 
+/// Whether a value is text: one or several characters, then zeros.
+fn is_text(size: Size, value: u32) -> bool {
+    let bytes = value.to_le_bytes();
+    let bytes = bytes.get(..usize::from(size.bytes())).unwrap_or(&bytes);
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    end > 0 && bytes.iter().take(end).all(|byte| matches!(byte, 0x09 | 0x0a | 0x0d | 0x20..=0x7e))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use tracewalk_analysis::drive::Stretch;
+    use crate::{Request, Session};
+    use tracewalk::span::CaptureOffset;
+    use tracewalk_analysis::drive::{NoProgress, Stretch};
+
+    /// All files below a folder with this name.
+    fn files(folder: &Path, name: &str, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                files(&path, name, found);
+            } else if path.ends_with(name) {
+                found.push(path);
+            }
+        }
+    }
+
+    #[tracewalk_corpus::test]
+    fn no_instruction_trace_is_surely_an_itms() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut captures = Vec::new();
+        for folder in ["testdata/examples", "../shared/corpus"] {
+            files(&root.join(folder), "capture.toml", &mut captures);
+        }
+        let mut compared = 0;
+        for capture in captures {
+            let Ok((session, _)) = Session::open(Request::new(&capture)) else { continue };
+            for source in session.sources() {
+                let input = session.input(source, &NoProgress);
+                let sample = Sample::from_place(input.capture, &input.carrier, CaptureOffset(0));
+                assert!(!is_surely_itm(sample.bytes()), "{}", capture.display());
+                compared += 1;
+            }
+        }
+        assert!(compared > 50, "{compared}");
+    }
 
     fn is_itm(bytes: &[u8]) -> bool {
         let sample = Sample::of_stretches(bytes, &[Stretch::all(bytes.len())]);

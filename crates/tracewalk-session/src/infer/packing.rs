@@ -122,6 +122,14 @@ impl fmt::Display for Evidence {
 
 /// The packing of bytes without any statement.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
+    if itm::is_surely_itm(bytes.get(..HEADS[0]).unwrap_or(bytes)) {
+        let best = Answer::new(Packing::Raw.to_string(), "all bytes are an ITM's packets");
+        let runner_up = None;
+        return (
+            Packing::Raw,
+            Finding { about: "container", best, runner_up, certainty: Certainty::Certain },
+        );
+    }
     let starts = || {
         FrameAlignment::all().map(|start| match start {
             start if start == FrameAlignment::default() => Framing::Buffer,
