@@ -101,7 +101,7 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
 #[tracewalk_corpus::test]
 fn crashes_in_etmv4_have_their_cause() {
     let cases = [
-        ("01-crash-etmv4/m33-div", "divide_by_zero", "0x10000122", 3, Some("0x10000056")),
+        ("01-crash-etmv4/m33-div", "divide_by_zero", "0x10000122", 6, Some("0x10000056")),
         ("01-crash-etmv4/m33-null", "bad_pointer", "0x100001a8", 3, Some("0x10000050")),
         ("01-crash-etmv4/m33-bus", "bad_access", "0x100001c0", 3, Some("0x10000050")),
         ("01-crash-etmv4/m33-nohandler", "missing_handler", "0x1000005a", 17, Some("0x1000005a")),

@@ -55,8 +55,8 @@ fn calls(name: &str) -> Vec<(String, u64, String)> {
     let mut lines = text.lines();
     let titles = lines.next().expect("titles").split(',').rev().collect::<Vec<_>>();
     let from_end = |title: &str| titles.iter().position(|known| *known == title).expect("a column");
-    let (instructions, end) = (from_end("instructions"), from_end("end"));
-    let (address, entered) = (from_end("address"), from_end("entered"));
+    let (instructions, end) = (from_end("instructions"), from_end("ended"));
+    let (address, entered) = (from_end("address"), from_end("entry"));
     let row = |line: &str| {
         let cells = line.rsplit(',').collect::<Vec<_>>();
         let name = line.split("function,").nth(1).unwrap_or_default().trim_matches('"');

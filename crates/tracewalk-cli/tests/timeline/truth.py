@@ -75,7 +75,8 @@ class Events:
     def taken(self, now, number, returns_to):
         if not self.returns_are_traced and self.open and self.open[-1] == returns_to:
             self.back(now)
-        chained = returns_to == "-" or self.returned == (now, returns_to)
+        # Nothing ran since the exception before returned, to the same place or to another task.
+        chained = returns_to == "-" or self.returned is not None and self.returned[0] == now
         self.list.append((now, number, chained))
         if returns_to == "-" and self.returned:
             returns_to = self.returned[1]
@@ -167,8 +168,7 @@ def main():
                     # The time of an interrupt is not the outer exception's own; the time of a supervisor call is.
                     stack[-1][2] += interrupted if number in synchronous else now - start
             continue
-        outside = [open_number for open_number, _, _ in stack if open_number not in synchronous]
-        taken[number]["preempting"] += number not in synchronous and bool(outside)
+        taken[number]["preempting"] += number not in synchronous and bool(stack)
         taken[number]["chained"] += chained
         taken[number]["starts"].append(now)
         stack.append([number, now, 0])

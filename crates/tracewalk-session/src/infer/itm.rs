@@ -104,7 +104,8 @@ impl ItmReading {
             Packet::Stimulus { size, value, .. } => self.plausible += u64::from(is_text(size, value)),
             // The number has room for more interrupts than any processor has; 0 is not an exception.
             Packet::Exception { number: 0..=15, .. } => self.plausible += 2,
-            Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.plausible += 1,
+            // Armv8-M has 480 interrupts.
+            Packet::Exception { number: 16..=495, .. } | Packet::PcSample(None) => self.plausible += 1,
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if program.holds(at) => {
                 self.plausible += ENOUGH / 2;
             }
