@@ -8,6 +8,7 @@
 //! Sessions share programs and learned effects ([`Shared`]), so that short captures cost little more than their bytes.
 
 use std::cell::RefCell;
+use std::iter;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -101,8 +102,8 @@ impl Gathering {
     ///
     /// # Errors
     ///
-    /// The error of `take`, or of a thread that cannot be started.
-    pub fn each<T: Send, E: From<std::io::Error>>(
+    /// The error of `take`.
+    pub fn each<T: Send, E>(
         &self,
         captures: &[PathBuf],
         ask: impl Fn(&mut Session, &Follow, &str, &dyn Observer) -> Result<T, RunError> + Sync,
@@ -113,23 +114,27 @@ impl Gathering {
         let Some(each) = NonZeroUsize::new(at_once).map(|at_once| all / at_once) else { return Ok(()) };
         let how = Follow { threads: u16::try_from(each).unwrap_or(1), ..self.how.clone() };
         let (next, stop) = (AtomicUsize::new(0), &*self.stop);
+        let find_next = || {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let capture = captures.get(index)?;
+            Some(self.capture(index, capture.clone(), &how, &ask))
+        };
         thread::scope(|scope| {
+            let find_next = &find_next;
             // The queue is bounded: the consumer may be slower than all producers.
             let (sender, receiver) = sync_channel(at_once);
-            for _ in 0..at_once {
-                let (sender, how, next, ask) = (sender.clone(), &how, &next, &ask);
-                thread::Builder::new().name("tracewalk".to_owned()).spawn_scoped(scope, move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(capture) = captures.get(index) else { return };
-                        if sender.send(self.capture(index, capture.clone(), how, ask)).is_err() {
-                            return;
-                        }
-                    }
-                })?;
-            }
+            let begins = |_: &usize| {
+                let sender = sender.clone();
+                let work = move || while find_next().is_some_and(|found| sender.send(found).is_ok()) {};
+                thread::Builder::new().name("tracewalk".to_owned()).spawn_scoped(scope, work).is_ok()
+            };
+            // The system may refuse threads: this one can do all the work.
+            let _ = (0..at_once).take_while(begins).count();
             drop(sender);
-            let taken = receiver.iter().try_for_each(&mut take);
+            let taken = receiver.iter().chain(iter::from_fn(find_next)).try_for_each(&mut take);
             if taken.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
