@@ -13,7 +13,9 @@
 //! gap                            the frames are lost, but kept: a return to one of them finds it again
 //! transaction that fails         the frames at its start run again
 //! task switch                    the frames wait until the task runs again: by the context ID or VMID, or by the evidence that
-//!                                an exception returned to where another task had been interrupted
+//!                                an exception returned to where another task had been interrupted, or that a function
+//!                                changed the stack pointer and returned
+//! cleanup that resumes unwinding the frame that it cleaned up is over
 //! ```
 //!
 //! No frame is invented: each one was entered in the trace, or is the outermost and was found running.

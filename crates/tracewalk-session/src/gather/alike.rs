@@ -1,5 +1,5 @@
 //! Captures that are alike: those of the same name in several saved files (each board calls its capture `capture.toml`), and those
-//! with the same trace, each of which counts.
+//! with the same trace. Each of them counts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;

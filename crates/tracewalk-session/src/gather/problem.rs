@@ -140,7 +140,7 @@ pub enum PlacesNotice {
     /// Captures that do not count: the number, and the first with its problem in words. `all` is unknown if captures are
     /// followed one by one.
     CapturesLeftOut { count: u64, all: Option<u64>, first: String, problem: String },
-    /// Captures of which only a part counts.
+    /// Only a part of these captures counts.
     CapturesInPart { count: u64, all: Option<u64>, first: String, problem: String },
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn itm(
     })
 }
 
-/// Whether these bytes are an ITM's alone, without regard to other readings. Zeros around them are the rest of a buffer that
+/// Whether these bytes are an ITM's alone, apart from a little damage, without regard to other readings. Zeros around them are the rest of a buffer that
 /// was not filled.
 pub(crate) fn is_surely_itm(bytes: &[u8]) -> bool {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();

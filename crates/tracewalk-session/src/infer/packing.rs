@@ -123,7 +123,7 @@ impl fmt::Display for Evidence {
 /// The packing of bytes without any statement.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     if itm::is_surely_itm(bytes.get(..HEADS[0]).unwrap_or(bytes)) {
-        let best = Answer::new(Packing::Raw.to_string(), "all bytes are an ITM's packets");
+        let best = Answer::new(Packing::Raw.to_string(), "the beginning is an ITM's packets");
         let runner_up = None;
         return (
             Packing::Raw,
