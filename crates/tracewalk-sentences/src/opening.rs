@@ -280,6 +280,12 @@ fn bytes(notice: &Notice) -> Option<String> {
             counted(*first_bytes, "byte"),
             place(notice),
         ),
+        K::Unfilled { file, before, after } => format!(
+            "{}: {} before the trace and {} after it are zeros: the buffer was not filled",
+            file.display(),
+            counted(*before, "byte"),
+            counted(*after, "byte"),
+        ),
         K::FrameCut { file, bytes } => format!(
             "{}: ends within a frame; its {} at {} are not decoded",
             file.display(),

@@ -3,6 +3,7 @@
 //! Missing settings are inferred from the first 1024 bytes, then from twice as many, up to the number used for a file.
 //! The number of bytes needed does not depend on how they arrive.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use tracewalk::ids::TraceId;
@@ -12,6 +13,7 @@ use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use crate::error::OpenError;
 use crate::infer::Certainty;
 use crate::live::{Live, say_end};
+use crate::model::Contents;
 use crate::notice::NoticeKind;
 use crate::observer::{Notices, Observer, Say};
 use crate::request::Request;
@@ -21,9 +23,6 @@ use crate::sources::config;
 /// How many bytes the first and the last attempt use.
 const FIRST_LOOK: usize = 1 << 10;
 const LAST_LOOK: usize = 1 << 16;
-
-/// The most bytes of a capture that has to arrive as a whole.
-const MOST: u64 = 16 << 30;
 
 /// A capture that arrives over time, with the bytes received so far.
 #[derive(Debug)]
@@ -117,20 +116,19 @@ impl Arrival {
 
     /// The session on the capture, opened when all of it has arrived.
     fn open_whole(mut self, request: Request, observer: &dyn Observer) -> Result<Session, OpenError> {
-        let name = self.name();
-        if self.end.is_none() {
-            let room = MOST.saturating_sub(self.head.len() as u64);
-            let (bytes, end) = self.stream.read_to_end(&name, room)?;
-            self.head.extend(bytes);
-            self.end = Some(end);
-        }
+        self.receive(1);
         self.refuse_nothing()?;
-        if let Some(end) = &self.end {
-            say_end(&self.place, end, self.stream.received(), 0, observer);
+        let bytes = self.head.as_slice().chain(&mut self.stream);
+        let opened = Capture::read_from(&self.place.to_string().as_ref(), bytes, &request.stated.wires);
+        let end = self.end.or_else(|| self.stream.end().cloned());
+        let stopped_at = end.as_ref().filter(|end| end.is_early()).map(|_| self.stream.received());
+        let opened = opened.map_err(OpenError::from);
+        let opened = opened.and_then(|capture| Session::of(capture, request, false, None, observer));
+        if let Some(end) = &end {
+            let cut = opened.as_ref().map_or(0, |session| session.contents.iter().map(Contents::cut).sum());
+            say_end(&self.place, end, self.stream.received(), cut, observer);
         }
-        let stopped_at = self.end.as_ref().filter(|end| end.is_early()).map(|_| self.stream.received());
-        let capture = Capture::read_from(&name, self.head.as_slice(), &request.stated.wires)?;
-        Ok(Session { stopped_at, ..Session::of(capture, request, false, None, observer)? })
+        Ok(Session { stopped_at, ..opened? })
     }
 
     /// The session on the bytes that have arrived, with the rest still to come; or on the whole capture, if nothing can

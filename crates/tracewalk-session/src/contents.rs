@@ -344,9 +344,9 @@ impl Sample {
     /// At most `bytes` bytes from the first A-sync on; `None` if there is none.
     pub(super) fn synchronised(&self, bytes: usize) -> Option<Self> {
         let found = self.bytes.windows(A_SYNC.len()).position(|window| window == A_SYNC)?;
-        // An ETMv4 A-sync has more zeros before these.
-        let before = self.bytes.get(..found).unwrap_or_default();
-        let start = before.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        // An ETMv4 A-sync has more zeros before these. Many more are memory that was not written.
+        let before = self.bytes.get(..found).unwrap_or_default().iter().rev().take(A_SYNC.len());
+        let start = found - before.take_while(|byte| **byte == 0).count();
         let end = self.bytes.len().min(start + bytes);
         let breaks = self.breaks.iter().filter(|at| (start + 1..end).contains(*at));
         Some(Self {

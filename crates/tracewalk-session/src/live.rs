@@ -227,10 +227,7 @@ impl Session {
         let Live { place, state, .. } = live;
         let State { stream, taken: Taken { scan, kept, kept_is_cut, .. }, end, .. } = state.into_inner();
         let frames = scan.map(Scan::finish);
-        let cut = frames.as_ref().map_or(0, |frames| frames.account.tail);
-        if let Some(end) = end {
-            say_end(&place, &end, stream.received(), cut, observer);
-        }
+        let says_cut = matches!(place, Place::Server { .. });
         let is_new = |id: &TraceId| !self.sources.iter().any(|source| source.id == Some(*id));
         let has_new = frames.as_ref().is_some_and(|frames| frames.sources.keys().any(is_new));
         if let (Some(contents), Some(buffer)) = (self.contents.first_mut(), self.capture.buffers.first_mut())
@@ -240,12 +237,19 @@ impl Session {
                 buffer.bytes = kept.into();
             }
         }
+        if let Some(end) = end {
+            let cut = self.contents.iter().map(Contents::cut).sum();
+            say_end(&place, &end, stream.received(), cut, observer);
+        }
         let has_more = has_new && self.request.searches() && self.find_more(observer)?;
         if kept_is_cut && self.sources.len() > 1 {
             observer.say(NoticeKind::KeptPartly { place, kept: MOST_KEPT as u64 });
         }
         if !has_more {
             self.say_what_else(observer);
+            if let ([contents], [buffer], false) = (&*self.contents, &*self.capture.buffers, says_cut) {
+                report::cut_frame(contents, buffer, observer);
+            }
         }
         Ok(())
     }

@@ -28,6 +28,13 @@ pub struct Contents {
     pub sources: Vec<SourceDescription>,
 }
 
+impl Contents {
+    /// The bytes of the frame that the end cuts off.
+    pub(crate) fn cut(&self) -> u64 {
+        self.frames.as_ref().map_or(0, |frames| frames.account.tail)
+    }
+}
+
 /// A source whose program flow can be decoded.
 #[derive(Clone, Debug)]
 pub struct Source {

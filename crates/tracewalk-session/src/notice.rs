@@ -267,6 +267,8 @@ pub enum NoticeKind {
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, unowned: u64, first: Discontinuity },
     /// Bytes that no formatter writes: all of them, and those at the first place.
     FramesOdd { file: PathBuf, bytes: u64, places: u64, first_bytes: u64 },
+    /// Zeros before and after the bytes of a buffer without frames: memory that was not written.
+    Unfilled { file: PathBuf, before: u64, after: u64 },
     /// The capture ends within a frame.
     FrameCut { file: PathBuf, bytes: u64 },
     /// Errors on the wires of a recording. `byte` counts the bytes before the first, which is `seconds` after the start of the recording.

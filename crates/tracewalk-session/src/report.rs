@@ -4,7 +4,7 @@ use tracewalk::frame::{Cause, Discontinuity, Framing};
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire;
-use tracewalk_input::capture::{Arrangement, Buffer, Capture, Holds, Protocol, SourceDescription};
+use tracewalk_input::capture::{Arrangement, Buffer, Capture, Container, Holds, Protocol, SourceDescription};
 use tracewalk_input::{Origin, OtherFile, Setting};
 
 use crate::contents::recognise;
@@ -222,9 +222,25 @@ pub(crate) fn other_sources(
     }
 }
 
-/// Reports the damage to frames.
+/// Reports zeros around a source's bytes that no A-sync has, if there are no frames.
+fn unfilled(buffer: &Buffer, observer: &dyn Observer) {
+    const MOST_OF_AN_A_SYNC: u64 = 64;
+    let zeros = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| **byte == 0).count() as u64;
+    let before = zeros(&mut buffer.bytes.iter());
+    let after = zeros(&mut buffer.bytes.iter().rev());
+    if before.max(after) > MOST_OF_AN_A_SYNC && before < buffer.bytes.len() as u64 {
+        observer.say(NoticeKind::Unfilled { file: buffer.file.clone(), before, after });
+    }
+}
+
+/// Reports the damage to frames, and what is no trace around a source alone.
 pub(crate) fn damage(contents: &Contents, buffer: &Buffer, observer: &dyn Observer) {
-    let Some(frames) = &contents.frames else { return };
+    let Some(frames) = &contents.frames else {
+        if contents.container.value == Container::Raw && buffer.parts.is_none() {
+            unfilled(buffer, observer);
+        }
+        return;
+    };
     let is_loss = |discontinuity: &&Discontinuity| discontinuity.cause != Cause::Barrier;
     if let Some(first) = frames.first_discontinuities.iter().find(is_loss) {
         let at = CaptureOffset(buffer.file_offset(first.at));

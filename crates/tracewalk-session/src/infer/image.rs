@@ -83,8 +83,10 @@ pub(crate) fn place(
     if [anchor, image.address].iter().any(|address| address.get() > u64::from(u32::MAX)) {
         return None;
     }
-    let mut program = Program::new();
-    program.add(Address::new(0), image.bytes).ok()?;
+    let program = varied(image.bytes);
+    if program.is_empty() {
+        return None;
+    }
     let length = u32::try_from(image.bytes.len()).ok()?;
     let fit = |address| {
         let fit = follow(&program, &directives, config.rules(), address);
@@ -100,7 +102,12 @@ pub(crate) fn place(
         // The anchor is an address in the image: the image starts at it, or before it by less than its length.
         let last = anchor.low_word() & !(alignment - 1);
         for index in 0..=length / alignment {
-            let found = fit(Address::from(last.wrapping_sub(index * alignment)));
+            let address = last.wrapping_sub(index * alignment);
+            // The image may not extend past the end of the address space.
+            if address.checked_add(length.saturating_sub(1)).is_none() {
+                continue;
+            }
+            let found = fit(Address::from(address));
             if found.address != image.address && found.is_better_than(&best) {
                 next = Some(best);
                 best = found;
@@ -147,6 +154,27 @@ impl Fit {
     const fn score(&self) -> u64 {
         self.instructions.saturating_sub(self.contradictions * RIGHT_FOR_EACH)
     }
+}
+
+/// The image at address 0, without long stretches of one word over and over: memory that was not written holds no code, and
+/// walking through it would take as long as it is.
+fn varied(image: &[u8]) -> Program {
+    const STRETCH: usize = 1 << 10;
+    let is_one_word = |stretch: &[u8]| stretch.len() > 4 && stretch.iter().zip(&stretch[4..]).all(|(byte, next)| byte == next);
+    let mut program = Program::new();
+    let mut start = 0;
+    let stretches = image.chunks(STRETCH).collect::<Vec<_>>();
+    for same in stretches.chunk_by(|stretch, next| is_one_word(stretch) == is_one_word(next)) {
+        let end = start + same.iter().map(|stretch| stretch.len()).sum::<usize>();
+        if let ([first, ..], Some(bytes)) = (same, image.get(start..end))
+            && !is_one_word(first)
+        {
+            // The stretches do not overlap.
+            let _ = program.add(Address::new(start as u64), bytes);
+        }
+        start = end;
+    }
+    program
 }
 
 /// The directives of the beginning of the trace.

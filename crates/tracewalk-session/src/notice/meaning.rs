@@ -38,6 +38,7 @@ impl NoticeKind {
             | K::Undescribed { .. }
             | K::ManyUndescribed { .. }
             | K::DescribedAbsent { .. }
+            | K::Unfilled { .. }
             | K::FrameCut { .. }
             | K::Awaited(_)
             | K::InferringFromHead(_)

@@ -41,6 +41,9 @@ pub struct Packets<D> {
     /// The open gap's malformation; `None` for unsynchronised bytes. Meaningless while `gap` is empty.
     #[cfg_attr(feature = "serde", serde(skip))]
     gap_reason: Option<Malformation>,
+    /// The number of zero bytes of the open gap before those in `gap`. Until another byte follows, they may be the rest
+    /// of a buffer that was not filled.
+    padding: u64,
     /// The position of the decoder's next byte.
     position: StreamOffset,
     /// The number of zero bytes directly before `position`, counted up to the fewest of an A-sync.
@@ -56,6 +59,7 @@ impl<D: Decode> Packets<D> {
             carried: Vec::new(),
             gap: Vec::new(),
             gap_reason: None,
+            padding: 0,
             position: StreamOffset(0),
             zeros: 0,
         }
@@ -73,8 +77,18 @@ impl<D: Decode> Packets<D> {
         self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
     }
 
-    /// The source ends here: gives the last items.
+    /// The source ends here: gives the last items. Zeros up to the end that are too many for an A-sync are the rest of a
+    /// buffer that was not filled: unsynchronised bytes.
     pub fn finish(&mut self, taker: &mut impl TakeItem<D::Packet>) {
+        if self.is_padding() && self.carried.iter().all(|byte| *byte == 0) {
+            let rest = core::mem::take(&mut self.carried);
+            self.take_into_gap(&rest, taker);
+            self.gap_reason = None;
+        }
+        self.end(taker);
+    }
+
+    fn end(&mut self, taker: &mut impl TakeItem<D::Packet>) {
         let rest = core::mem::take(&mut self.carried);
         if !rest.is_empty() {
             self.close_gap(taker);
@@ -86,7 +100,7 @@ impl<D: Decode> Packets<D> {
 
     /// Bytes of the source were lost before the next ones: gives the complete items and searches for synchronisation.
     pub fn lose_sync(&mut self, taker: &mut impl TakeItem<D::Packet>) {
-        self.finish(taker);
+        self.end(taker);
         self.decoder.desynchronise();
         self.zeros = 0;
     }
@@ -118,13 +132,13 @@ impl<D: Decode> Packets<D> {
     }
 
     /// Whether a gap is pending: begun, but not given yet.
-    pub(crate) fn is_in_gap(&self) -> bool {
-        !self.gap.is_empty()
+    pub(crate) const fn is_in_gap(&self) -> bool {
+        !self.gap.is_empty() || self.padding > 0
     }
 
     /// Whether no packet and no gap is pending.
     pub(crate) fn is_between_packets(&self) -> bool {
-        self.carried.is_empty() && self.gap.is_empty()
+        self.carried.is_empty() && !self.is_in_gap()
     }
 
     /// The decoder.
@@ -185,7 +199,7 @@ impl<D: Decode> Packets<D> {
         let beyond = D::LONGEST_FREQUENT - 1;
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty() && consumed < at_least) {
-            if self.gap.is_empty() {
+            if !self.is_in_gap() {
                 let most = (at_least - consumed).saturating_add(beyond);
                 let most = rest.get(..most).unwrap_or(rest);
                 let frequent = self.decoder.decode_frequent(most, self.position, taker);
@@ -204,8 +218,11 @@ impl<D: Decode> Packets<D> {
                     consumed += bytes;
                 }
                 Step::Malformed { reason, bytes } => {
-                    self.close_gap(taker);
-                    self.gap_reason = Some(reason);
+                    let continues = matches!(reason, Malformation::NotASync { found: 0, .. });
+                    if !(continues && self.is_padding()) {
+                        self.close_gap(taker);
+                        self.gap_reason = Some(reason);
+                    }
                     self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
                     let in_front = self.zeros_after(input.get(..consumed).unwrap_or_default());
                     let end = D::A_SYNC.and_then(|a_sync| a_sync.completed(reason, in_front));
@@ -241,19 +258,43 @@ impl<D: Decode> Packets<D> {
             self.gap.extend_from_slice(now);
             self.position.0 += now.len() as u64;
             if self.gap.len() == LONGEST_GAP {
-                self.close_gap(taker);
+                if self.is_padding() {
+                    self.padding += self.gap.len() as u64;
+                    self.gap.clear();
+                } else {
+                    self.close_gap(taker);
+                }
             }
             rest = later;
         }
     }
 
+    /// Whether the open gap consists of zeros, more than an A-sync has.
+    fn is_padding(&self) -> bool {
+        self.is_in_gap()
+            && matches!(self.gap_reason, Some(Malformation::NotASync { found: 0, .. }))
+            && self.gap.iter().all(|byte| *byte == 0)
+    }
+
     fn close_gap(&mut self, taker: &mut impl TakeItem<D::Packet>) {
+        while self.padding > 0 {
+            self.padding -= LONGEST_GAP as u64;
+            let after = self.padding + self.gap.len() as u64;
+            self.give_gap(&[0; LONGEST_GAP], after, taker);
+        }
         if !self.gap.is_empty() {
-            let item = self.gap_reason.map_or(Item::Unsynchronised, Item::Malformed);
-            let start = StreamOffset(self.position.0 - self.gap.len() as u64);
-            taker.take(item, Span::new(start, self.gap.len() as u64), &self.gap);
+            let gap = core::mem::take(&mut self.gap);
+            self.give_gap(&gap, 0, taker);
+            self.gap = gap;
             self.gap.clear();
         }
         self.gap_reason = None;
+    }
+
+    /// Gives some bytes of the gap, with `after` bytes of it after them.
+    fn give_gap(&mut self, bytes: &[u8], after: u64, taker: &mut impl TakeItem<D::Packet>) {
+        let item = self.gap_reason.take().map_or(Item::Unsynchronised, Item::Malformed);
+        let length = bytes.len() as u64;
+        taker.take(item, Span::new(StreamOffset(self.position.0 - after - length), length), bytes);
     }
 }

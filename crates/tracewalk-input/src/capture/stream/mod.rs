@@ -31,7 +31,7 @@ mod problem;
 mod source;
 
 use std::fmt;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,6 @@ use tracewalk::plain::Plain;
 
 use super::error::{CaptureError, CaptureErrorKind};
 use crate::excerpt::excerpt;
-use crate::file::FileProblem;
 
 pub use fed::{Fed, Feeder, NobodyReads, fed};
 pub use growing::Growing;
@@ -194,6 +193,8 @@ pub struct Stream {
     stop: Stop,
     state: State,
     piece: Vec<u8>,
+    /// How many bytes of `piece` were passed on.
+    given: usize,
     received: u64,
 }
 
@@ -226,7 +227,7 @@ impl Stream {
     #[must_use]
     pub fn new(source: impl ByteSource + 'static, idle: Option<Duration>, stop: Stop) -> Self {
         let state = State::Flowing { since: Instant::now(), reported_quiet: false };
-        Self { source: Box::new(source), idle, stop, state, piece: Vec::new(), received: 0 }
+        Self { source: Box::new(source), idle, stop, state, piece: Vec::new(), given: 0, received: 0 }
     }
 
     /// The number of bytes received.
@@ -261,7 +262,8 @@ impl Stream {
             };
             match self.source.read(&mut self.piece, patience) {
                 Ok(Arrived::Bytes) if !self.piece.is_empty() => {
-                    self.received += self.piece.len() as u64;
+                    self.given = self.piece.len();
+                    self.received += self.given as u64;
                     if let State::Flowing { since, reported_quiet } = &mut self.state {
                         (*since, *reported_quiet) = (Instant::now(), false);
                     }
@@ -299,24 +301,26 @@ impl Stream {
         }
     }
 
-    /// Reads the stream to its end, at most `limit` bytes; returns the bytes and why the stream ended. `name`
-    /// is used in messages.
-    ///
-    /// # Errors
-    ///
-    /// If the stream has more than `limit` bytes. A failure of the stream is an [`End`].
-    pub fn read_to_end(&mut self, name: &Path, limit: u64) -> Result<(Vec<u8>, End), CaptureError> {
-        let mut bytes = Vec::new();
-        loop {
+    /// Why the stream ended; `None` if it has not.
+    #[must_use]
+    pub const fn end(&self) -> Option<&End> {
+        if let State::Ended(end) = &self.state { Some(end) } else { None }
+    }
+}
+
+/// Reads the bytes as they arrive. A failure of the stream is an [end](Stream::end).
+impl io::Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.given >= self.piece.len() {
             match self.next() {
-                Event::Bytes(piece) => bytes.extend_from_slice(piece),
+                Event::Bytes(_) => self.given = 0,
                 Event::Quiet => {}
-                Event::End(end) => return Ok((bytes, end)),
-            }
-            if bytes.len() as u64 > limit {
-                return Err(CaptureError::of_file(name, FileProblem::TooLong { limit }));
+                Event::End(_) => return Ok(0),
             }
         }
+        let read = self.piece.get(self.given..).unwrap_or_default().read(buffer)?;
+        self.given += read;
+        Ok(read)
     }
 }
 

@@ -44,10 +44,13 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
         ranking.candidates().iter().find(|candidate| candidate.alignment == FrameAlignment::default());
     let current = current.map(|candidate| candidate.evidence).unwrap_or_default();
     let best = ranking.best();
-    let is_clear = ranking.is_clear() && best.alignment != FrameAlignment::default();
     // Bit 0 alone may speak against data that has an order of its own, even at the right alignment. So only
     // better IDs and padding condemn an alignment if no other one stands out.
     let is_certain = best.evidence.is_certainly_better_than(&current);
+    // Frames that repeat each other repeat this evidence as well, and add none.
+    let is_clear = ranking.is_clear()
+        && best.alignment != FrameAlignment::default()
+        && (is_certain || !is_repetitive(deciding));
     if is_clear || is_certain {
         let region = held.frames(held.first(), end).as_flattened();
         let Split { keep, resume, .. } = split(region, best.alignment, watch, owner);
@@ -68,6 +71,13 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
         return Verdict::Lost { keep: watch.next };
     }
     Verdict::Unfounded
+}
+
+/// Whether most bytes equal those one frame before.
+fn is_repetitive(bytes: &[u8]) -> bool {
+    let next = bytes.get(FRAME_BYTES..).unwrap_or_default();
+    let repeated = bytes.iter().zip(next).filter(|(byte, next)| byte == next).count();
+    repeated * 4 >= next.len() * 3
 }
 
 fn is_bad_from_the_start(deciding: &[u8], watch: &Watch) -> bool {

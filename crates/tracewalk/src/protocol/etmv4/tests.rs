@@ -338,3 +338,24 @@ mod properties {
         refuse(Packet::Address(AddressPacket { sent, context: None }));
     }
 }
+
+#[test]
+fn zeros_at_the_end_are_the_rest_of_a_buffer_that_was_not_filled() {
+    let config = Config::for_core("cortex-m33").unwrap();
+    for (zeros, after, malformed) in [(12, 0, 0), (9000, 0, 0), (9000, 1, 1), (4, 0, 1)] {
+        for piece in [7, usize::MAX] {
+            let bytes = [&A_SYNC[..], &[0; 9000][..zeros], &[0xf7; 1][..after]].concat();
+            let mut packets = Packets::new(Decoder::new(&config));
+            let (mut wrong, mut total, mut truncated) = (0, 0, 0);
+            let mut note = |item: Item<Packet>, span: Span, _: &[u8]| {
+                total += span.bytes();
+                wrong += u64::from(matches!(item, Item::Malformed(_)));
+                truncated += u64::from(matches!(item, Item::Malformed(Malformation::Truncated { .. })));
+            };
+            bytes.chunks(piece.min(bytes.len())).for_each(|piece| packets.push(piece, &mut note));
+            packets.finish(&mut note);
+            assert_eq!((wrong, total), (malformed, bytes.len() as u64), "{zeros} {after}");
+            assert_eq!(truncated, u64::from(zeros == 4));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Bytes → packets (DDI 0403E, D4.2, figure D4-1 and table D4-1).
 //!
-//! An ITM may never send a synchronisation packet, so that decoding begins at once. After bytes that are no
+//! An ITM may never send a synchronisation packet, so that decoding begins at once; zeros before the first packet are
+//! memory that was not written, or a line that was low. After bytes that are no
 //! packet, decoding continues at the next synchronisation packet if there has been one before, else at the
 //! next byte.
 
@@ -13,6 +14,8 @@ use crate::ids::Address;
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     searching: bool,
+    /// Whether the ITM has sent anything.
+    has_begun: bool,
     /// Whether the ITM has sent a synchronisation packet.
     synchronises: bool,
 }
@@ -51,7 +54,7 @@ impl Decode for Decoder {
         if self.searching {
             return match A_SYNC.search(input) {
                 Step::Packet { bytes, .. } => {
-                    self.searching = false;
+                    (self.searching, self.has_begun) = (false, true);
                     Step::Packet { packet: Packet::Sync, bytes }
                 }
                 Step::Searched { bytes } => Step::Searched { bytes },
@@ -59,12 +62,24 @@ impl Decode for Decoder {
                 Step::NeedInput => Step::NeedInput,
             };
         }
+        if !self.has_begun && input.first() == Some(&0) {
+            match A_SYNC.zero_run(input) {
+                // The last of many zeros may begin a synchronisation packet.
+                ZeroRun::Other { zeros, found: 0 } => {
+                    return Step::Searched { bytes: zeros as usize + 1 - A_SYNC.shortest().len() };
+                }
+                ZeroRun::Other { zeros, .. } => return Step::Searched { bytes: zeros as usize },
+                ZeroRun::ASync { .. } | ZeroRun::Unfinished => {}
+            }
+        }
         match read(input) {
             Read::Packet(packet, bytes) => {
+                self.has_begun = true;
                 self.synchronises |= packet == Packet::Sync;
                 Step::Packet { packet, bytes }
             }
             Read::Wrong(reason, bytes) => {
+                self.has_begun = true;
                 self.searching = self.synchronises;
                 Step::Malformed { reason, bytes }
             }

@@ -1,4 +1,5 @@
 use std::string::String;
+use std::vec;
 use std::vec::Vec;
 
 use proptest::prelude::*;
@@ -107,6 +108,30 @@ fn after_a_reserved_header_the_next_sync_is_sought_if_there_are_any() {
     let without = items(&[1, b'a', 0x04, 1, b'b'], usize::MAX);
     assert_eq!(without.len(), 3);
     assert_eq!(without[1].0, Item::Malformed(Malformation::ReservedHeader { found: 0x04 }));
+}
+
+/// Memory that was not written, or a line that was low.
+#[test]
+fn zeros_around_the_packets_are_no_malformed_ones() {
+    for zeros in [1, 4, 64, 65, 70, 1000, 5000] {
+        for sync in [&[0, 0, 0, 0, 0, 0x80][..], &[]] {
+            for piece in [1, 100, usize::MAX] {
+                let after = if zeros < 65 { 0 } else { zeros };
+                let bytes =
+                    [&vec![0; zeros], sync, &[1, b'a', 3, b'b', 0, 0, 0], &vec![0; after]].concat();
+                let found = items(&bytes, piece);
+                let packets = found.iter().filter(|(item, ..)| matches!(item, Item::Packet(_))).count();
+                assert_eq!(packets, 2 + usize::from(!sync.is_empty()), "{zeros} {found:?}");
+                assert!(!found.iter().any(|(item, ..)| matches!(item, Item::Malformed(_))), "{found:?}");
+                let total = found.iter().map(|(_, span, _)| span.bytes()).sum::<u64>();
+                assert_eq!(total, bytes.len() as u64);
+            }
+        }
+    }
+    // Between packets they are.
+    let between = [&[1, b'a'][..], &[0; 5000], &[1, b'b']].concat();
+    let malformed = items(&between, 100);
+    assert!(malformed.iter().any(|(item, ..)| matches!(item, Item::Malformed(_))), "{malformed:?}");
 }
 
 #[test]
