@@ -184,8 +184,8 @@ impl Case {
     /// - speculation;
     /// - a program with transactions on a unit other than ETE: OpenCSD decides by the processor's name
     ///   whether a transaction's start is a waypoint;
-    /// - an M-profile unit with a return stack, from which OpenCSD takes an address at a return from an
-    ///   exception (fixed in OpenCSD 1.8.3);
+    /// - an M-profile unit, or an A64 program, with a return stack: OpenCSD takes an address from it at a return
+    ///   from an exception, and before an exception that has two addresses (fixed in OpenCSD 1.8.3);
     /// - a return stack that keeps its entries across a synchronisation: OpenCSD empties it.
     #[must_use]
     pub fn is_for_opencsd(&self) -> bool {
@@ -199,9 +199,10 @@ impl Case {
                     let is_m = config.as_ref().is_some_and(|config| config.profile() == Profile::M);
                     let is_ete = || config.as_ref().is_some_and(etmv4_protocol::Config::is_ete);
                     let has_stack = unit.trcconfigr & RETURN_STACK != 0;
+                    let is_a64 = self.program.starts_with("a64-");
                     unit.trcidr8 == 0
-                        && !(has_stack && (is_m || unit.keeps_returns))
-                        && (!self.program.starts_with("a64-") || is_ete())
+                        && !(has_stack && (is_m || is_a64 || unit.keeps_returns))
+                        && (!is_a64 || is_ete())
                 }
                 _ => true,
             }

@@ -37,15 +37,15 @@ pub(super) const EXECUTED: &[Deviation] = &[
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let code = |step: &Step| place.packet(step.from).and_then(|packet| packet.number("eee"));
-            match difference {
-                Difference::Flow { ours, theirs, .. } => match (&ours[..], &theirs[..]) {
-                    ([ours], []) => matches!(ours.what, What::Exception { .. }) && code(ours) == Some(0),
-                    ([_], [theirs]) => match theirs.what {
-                        What::Exception { number, .. } => code(theirs) == Some(u64::from(number)),
-                        _ => false,
-                    },
-                    _ => false,
-                },
+            let is_code = |step: &Step| matches!(step.what, What::Exception { number, .. } if code(step) == Some(number.into()));
+            let Difference::Flow { ours, theirs, .. } = difference else { return false };
+            match (&ours[..], &theirs[..]) {
+                ([ours], []) => {
+                    let is_other = |their: &Step| their.from == ours.from && is_code(their);
+                    matches!(ours.what, What::Exception { .. })
+                        && (code(ours) == Some(0) || place.their_steps().any(is_other))
+                }
+                ([] | [_], [theirs]) => is_code(theirs),
                 _ => false,
             }
         },

@@ -31,7 +31,7 @@ mod problem;
 mod source;
 
 use std::fmt;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -318,7 +318,7 @@ impl io::Read for Stream {
                 Event::End(_) => return Ok(0),
             }
         }
-        let read = self.piece.get(self.given..).unwrap_or_default().read(buffer)?;
+        let read = io::Read::read(&mut self.piece.get(self.given..).unwrap_or_default(), buffer)?;
         self.given += read;
         Ok(read)
     }
