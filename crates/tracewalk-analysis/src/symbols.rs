@@ -69,6 +69,11 @@ pub trait Symbols: Send + Sync {
         None
     }
 
+    /// The file of the code at `address`, and the address in it, if a system loaded the file somewhere else.
+    fn in_moved_file(&self, _address: Address) -> Option<(&str, Address)> {
+        None
+    }
+
     /// The source files that were compiled, with the checksums of the debug information.
     fn source_checksums(&self) -> Vec<SourceChecksum> {
         Vec::new()

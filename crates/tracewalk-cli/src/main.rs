@@ -99,28 +99,41 @@ fn refuse(error: clap::Error) -> ! {
     let arguments = arguments.collect::<Vec<_>>();
     let is_json = arguments.iter().any(|word| word == "--messages=json")
         || arguments.windows(2).any(|words| words == ["--messages", "json"]);
-    let mut shown = Cli::arranged().try_get_matches_from(arguments).err().unwrap_or(error);
-    suggest_image(&mut shown);
+    let mut shown = Cli::arranged().try_get_matches_from(&arguments).err().unwrap_or(error);
+    suggest_image(&mut shown, &arguments);
     if is_json && shown.use_stderr() {
         messages::refuse(&shown);
         std::process::exit(shown.exit_code());
     }
-    shown.exit()
+    // Help that cannot be written is a failure, too.
+    let printed = shown.print().and_then(|()| io::stdout().flush());
+    let is_lost = printed.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    std::process::exit(if is_lost { INCOMPLETE.into() } else { shown.exit_code() })
 }
 
 /// Suggests `--image` if the unexpected argument is a program, or another tool's option for one.
-fn suggest_image(error: &mut clap::Error) {
+fn suggest_image(error: &mut clap::Error, arguments: &[String]) {
     const OPTIONS: [&str; 6] = ["--elf", "--axf", "--firmware", "--program", "--exe", "--binary"];
     const EXTENSIONS: [&str; 4] = ["elf", "axf", "out", "hex"];
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).cloned() else { return };
-    let extension = Path::new(&word).extension().and_then(std::ffi::OsStr::to_str);
     if OPTIONS.contains(&word.as_str()) {
         error.insert(ContextKind::SuggestedArg, ContextValue::String("--image".to_owned()));
-    } else if !word.starts_with('-') && extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) {
-        let tip = format!("the program is given with '--image {word}'");
+        return;
+    }
+    // The program may stand before the capture, as in other tools.
+    let is_program = |word: &&String| {
+        let extension = Path::new(word).extension().and_then(std::ffi::OsStr::to_str);
+        !word.starts_with('-') && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+    };
+    let is_given = arguments.iter().any(|word| word.starts_with("--image"));
+    if !word.starts_with('-')
+        && !is_given
+        && let Some(program) = [&word].into_iter().chain(arguments).find(is_program)
+    {
+        let tip = format!("the program is given with '--image {program}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
 }

@@ -3,8 +3,10 @@
 //! Three severities: an error ends the command, a warning reports a problem and ends in a remedy, a note states what was
 //! inferred.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{IsTerminal as _, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -40,6 +42,8 @@ pub(crate) struct Messages {
     /// For `--stats`: the start of the work, its threads, and what was followed.
     started: OnceLock<(Instant, u16)>,
     total: Mutex<Statistics>,
+    /// The capture that notices are about, if it is one of several, and the notes on the earlier ones.
+    about: Mutex<(Option<String>, BTreeSet<String>)>,
     /// The files that results replace.
     pub(crate) replaced: Replaced,
 }
@@ -59,6 +63,12 @@ impl Messages {
     /// Whether `--provenance` was requested.
     pub(crate) const fn records(&self) -> bool {
         self.record.is_some()
+    }
+
+    /// Notices are about this capture from here on, one of several; or about no certain one.
+    pub(crate) fn speak_of(&self, capture: Option<&Path>) {
+        self.about.lock().unwrap_or_else(PoisonError::into_inner).0 =
+            capture.map(|capture| capture.display().to_string());
     }
 
     /// Reports an inference.
@@ -161,7 +171,14 @@ impl Messages {
 impl Observer for Messages {
     fn notice(&self, notice: Notice) {
         self.cut.fetch_or(notice.kind.is_cut(), Ordering::Relaxed);
-        self.say(notice.severity(), notice.kind.name(), notice.at, &sentence(&notice));
+        let (severity, text) = (notice.severity(), sentence(&notice));
+        let (capture, said) = &mut *self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let capture = capture.as_deref().filter(|capture| !text.starts_with(capture));
+        // What is inferred of each of many runs is mostly the same.
+        if capture.is_none() || severity != Severity::Note || said.insert(text.clone()) {
+            let text = capture.map_or_else(|| text.clone(), |capture| format!("{capture}: {text}"));
+            self.say(severity, notice.kind.name(), notice.at, &text);
+        }
         if let Some(record) = &self.record {
             record.lock().unwrap_or_else(PoisonError::into_inner).notice(&notice);
         }

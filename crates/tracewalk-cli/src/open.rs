@@ -10,7 +10,7 @@ use tracewalk_session::{Arrival, Begin, Keep, NoticeKind, Observer as _, OpenErr
 use crate::args::CaptureArgs;
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::signals;
+use crate::{output, signals};
 
 /// Opens a capture once it is complete.
 pub(crate) fn whole(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
@@ -90,6 +90,8 @@ fn open(
             Session::open_arriving(request, arrival, begin, messages)?
         }
     };
+    let buffers = session.capture().buffers.iter().map(|buffer| buffer.file.clone());
+    output::spare_from_standard_output(buffers)?;
     messages.replaced.spare(|directories| session.source_files(directories))?;
     messages.record(|record| {
         record.capture(&session);

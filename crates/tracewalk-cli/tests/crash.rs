@@ -119,6 +119,22 @@ fn crashes_in_etmv4_have_their_cause() {
     }
 }
 
+/// An application that a loader started has no vectors; the processor was halted in the handler, and says which it is.
+#[tracewalk_corpus::test]
+fn without_vectors_the_registers_name_the_exception() {
+    let folder = corpus("found3/reports/11-crash-without-vectors");
+    let at = |name: &str| folder.join(name);
+    let options = ["crash".into(), at("fault.bin"), "--registers".into(), at("fault.txt"), "--image".into()];
+    let rest = [at("m.elf"), "--dump".into(), at("fault.log")];
+    let (outcome, crash) = json(&[&options[..], &rest].concat());
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_eq!((&crash["fault"]["number"], &crash["fault"]["at"]["address"]), (&3.into(), &"0x20000042".into()));
+    assert_eq!(crash["cause"]["kind"], "bad_access", "{crash:#}");
+    // No word of the code is a vector.
+    let proof = crash["cause"]["proof"].as_array().expect("a proof");
+    assert!(proof.iter().all(|entry| entry["role"] != "vector"), "{proof:#?}");
+}
+
 /// A function whose first instruction faulted has been called, although nothing ran in it.
 #[test]
 fn each_function_of_the_stack_is_the_one_that_its_place_is_in() {

@@ -56,9 +56,9 @@ const DONE: &str = "OK";
 /// The answer to an unknown request.
 const UNKNOWN: &str = "";
 
-/// A refusal with a sentence, which GDB prints for registers.
+/// A refusal with a sentence, which GDB prints for registers. GDB does not decode an escaped `$` in it.
 const UNCHANGED: &str =
-    "E.a recording cannot be changed; setting $step, $time or $exception jumps to another place";
+    "E.a recording cannot be changed; setting the registers step, time or exception jumps to another place";
 
 /// The most breakpoints.
 const MOST_BREAKPOINTS: usize = 1 << 16;
@@ -134,7 +134,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
 
     /// The answers to a packet; `None` if there is none yet.
     fn packet(&mut self, contents: &[u8]) -> Option<Vec<String>> {
-        let (first, rest) = contents.split_first()?;
+        let Some((first, rest)) = contents.split_first() else { return Some(vec![UNKNOWN.to_owned()]) };
         let answer = match first {
             b'?' => self.stopped(),
             b'g' => self.registers(),

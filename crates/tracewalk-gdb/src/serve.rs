@@ -5,7 +5,7 @@
 use std::io::{self, Read, Write};
 use std::net::{AddrParseError, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Duration;
 
 use tracewalk_session::{At, Observer, Session};
@@ -156,7 +156,7 @@ fn over_tcp(
     let address = listener.local_addr().map_err(GdbError::Streams)?;
     let (sender, receiver) = sync_channel(WAITING);
     let to_clients = sender.clone();
-    thread::spawn(move || accept(&listener, &to_clients));
+    Builder::new().spawn(move || accept(&listener, &to_clients)).map_err(GdbError::Streams)?;
     say(&Event::Listening(address));
     for number in 0.. {
         let (stream, peer) = loop {
@@ -174,7 +174,10 @@ fn over_tcp(
         // Packets are small, and each waits for the one before.
         let _ = stream.set_nodelay(true);
         let from_client = sender.clone();
-        thread::spawn(move || read(reader, number, &from_client));
+        // A client that cannot be read from is turned away.
+        if Builder::new().spawn(move || read(reader, number, &from_client)).is_err() {
+            continue;
+        }
         let mut client = Client { number, writer: stream };
         let ended = converse(cores, &mut client, &receiver, say);
         // Ends the client's reader.
@@ -189,7 +192,7 @@ fn over_tcp(
 
 fn over_streams(cores: &mut [Core<'_>]) -> Result<(), GdbError> {
     let (sender, receiver) = sync_channel(WAITING);
-    thread::spawn(move || read(io::stdin(), 0, &sender));
+    Builder::new().spawn(move || read(io::stdin(), 0, &sender)).map_err(GdbError::Streams)?;
     converse(cores, &mut Client { number: 0, writer: io::stdout() }, &receiver, &mut |_| {});
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(crate) struct Said {
 #[pymethods]
 impl Said {
     fn __repr__(&self) -> String {
-        format!("<tracewalk.Notice {}: {}: {}>", self.severity, self.kind, self.message)
+        format!("<tracewalk.Notice {} {}: {:?}>", self.severity, self.kind, self.message)
     }
 
     fn __str__(&self) -> &str {

@@ -166,7 +166,14 @@ fn gaps(notice: &Notice) -> Option<String> {
             "{}: without the program, only what the trace alone proves is known; add it with --image FILE",
             source_name(*source)
         ),
-        K::CodeMissing { source, count, first, contexts } => {
+        K::CodeMissing { source, count, first, elsewhere: Some((file, start)), .. } => format!(
+            "{}: nothing that ran is in {}, which begins at {start}: execution reached code that no image holds {}, first at \
+             {first}; give the program that was traced with --image FILE",
+            source_name(*source),
+            file.display(),
+            counted(*count, "time"),
+        ),
+        K::CodeMissing { source, count, first, contexts, .. } => {
             let names = contexts.iter().map(|scope| match *scope {
                 Scope::EVERYWHERE => "no known context".to_owned(),
                 scope => scope.to_string(),

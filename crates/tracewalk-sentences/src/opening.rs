@@ -280,12 +280,13 @@ fn bytes(notice: &Notice) -> Option<String> {
             counted(*first_bytes, "byte"),
             place(notice),
         ),
-        K::Unfilled { file, before, after } => format!(
-            "{}: {} before the trace and {} after it are zeros: the buffer was not filled",
-            file.display(),
-            counted(*before, "byte"),
-            counted(*after, "byte"),
-        ),
+        K::Unfilled { file, first, last } => {
+            let of = |count: u64, which: &str| {
+                (count > 0).then(|| format!("the {which} {}", counted(count, "byte")))
+            };
+            let ends = [of(*first, "first"), of(*last, "last")].into_iter().flatten().collect::<Vec<_>>();
+            format!("{}: {} are zeros: the buffer was not filled", file.display(), ends.join(" and "))
+        }
         K::FrameCut { file, bytes } => format!(
             "{}: ends within a frame; its {} at {} are not decoded",
             file.display(),

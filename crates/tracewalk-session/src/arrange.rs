@@ -40,6 +40,8 @@ pub(crate) fn arrange(
         let Some(before) = seen.get(index) else { continue };
         let found = if makes_no_sense(before) {
             swapped(buffer, request, known)?
+        } else if was_not_filled(buffer) {
+            None
         } else {
             match turned(buffer, before, request, known)? {
                 Some(found) => Some(found),
@@ -54,6 +56,12 @@ pub(crate) fn arrange(
         }
     }
     Ok(())
+}
+
+/// Whether a buffer begins or ends with more zeros than an A-sync has: it did not wrap.
+fn was_not_filled(buffer: &Buffer) -> bool {
+    const ZEROS: [u8; 65] = [0; 65];
+    buffer.bytes.starts_with(&ZEROS) || buffer.bytes.ends_with(&ZEROS)
 }
 
 /// The buffer with the bytes of each word in the other order, if that makes sense.

@@ -9,7 +9,7 @@ use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::{ImageForm, ImageLoader, ImageRequest, Memory};
+use tracewalk_input::image::{Image, ImageForm, ImageLoader, ImageRequest, Memory};
 use tracewalk_input::records::RecordForm;
 use tracewalk_input::symbols::{Content, Frame, Function, LineRow, SourceLines, SymbolTable};
 
@@ -21,6 +21,8 @@ struct ImageSymbols {
     symbols: SymbolTable,
     lines: Mutex<Lines>,
     files: Mutex<SourceFiles>,
+    /// Images as their files say, if a system loaded them elsewhere.
+    linked: Mutex<BTreeMap<PathBuf, Option<Image>>>,
 }
 
 /// Source lines, and the list for problems with them.
@@ -110,6 +112,7 @@ impl Reader<'_> {
                     late: late.clone(),
                 }),
                 files: Mutex::new(files),
+                linked: Mutex::default(),
             }),
             interrupts,
             profile,
@@ -235,6 +238,14 @@ impl symbols::Symbols for ImageSymbols {
 
     fn binary(&self, address: Address) -> Option<&str> {
         self.symbols.image_at(address)?.file.file_name()?.to_str()
+    }
+
+    fn in_moved_file(&self, address: Address) -> Option<(&str, Address)> {
+        let image = self.symbols.image_at(address)?;
+        let linked =
+            held(&self.linked).entry(image.file.clone()).or_insert_with(|| image.linked()).clone()?;
+        let at = image.address_in(&linked, address).filter(|at| *at != address)?;
+        Some((image.file.file_name()?.to_str()?, at))
     }
 
     fn source_checksums(&self) -> Vec<symbols::SourceChecksum> {

@@ -202,7 +202,13 @@ fn itm(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified
 
 /// A buffer that is one source's bytes.
 fn whole(buffer: &Buffer) -> Sample {
-    Sample::of_stretches(&buffer.bytes, &stretches(buffer))
+    let mut stretches = stretches(buffer);
+    // Memory that was not written says nothing.
+    if let Some(Stretch { bytes, .. }) = stretches.first_mut() {
+        let zeros = buffer.bytes.get(bytes.clone()).unwrap_or_default().iter().take_while(|byte| **byte == 0);
+        bytes.start += zeros.count().saturating_sub(2 * A_SYNC.len());
+    }
+    Sample::of_stretches(&buffer.bytes, &stretches)
 }
 
 /// Refuses a recording if its reading is not stated.

@@ -264,8 +264,12 @@ impl Session {
             let itms = self.itms.iter().map(|itm| (itm.id, &itm.description));
             let with_id =
                 |(id, description): (_, &SourceDescription)| SourceDescription { id, ..description.clone() };
-            let decoded = decoded.chain(itms).map(with_id);
-            let sources = decoded.chain(buffer.sources.iter().cloned()).collect::<Vec<_>>();
+            let mut sources = decoded.chain(itms).map(with_id).collect::<Vec<_>>();
+            for source in &buffer.sources {
+                if sources.iter().all(|known| known.id != source.id) {
+                    sources.push(source.clone());
+                }
+            }
             let sources = sources.iter().collect::<Vec<_>>();
             report::other_sources(contents, (buffer, false), &sources, &self.known, observer);
         }

@@ -267,8 +267,8 @@ pub enum NoticeKind {
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, unowned: u64, first: Discontinuity },
     /// Bytes that no formatter writes: all of them, and those at the first place.
     FramesOdd { file: PathBuf, bytes: u64, places: u64, first_bytes: u64 },
-    /// Zeros before and after the bytes of a buffer without frames: memory that was not written.
-    Unfilled { file: PathBuf, before: u64, after: u64 },
+    /// The first and the last bytes of a buffer without frames are zeros, so many that memory was not written there.
+    Unfilled { file: PathBuf, first: u64, last: u64 },
     /// The capture ends within a frame.
     FrameCut { file: PathBuf, bytes: u64 },
     /// Errors on the wires of a recording. `byte` counts the bytes before the first, which is `seconds` after the start of the recording.
@@ -337,6 +337,8 @@ pub enum NoticeKind {
         first: Address,
         /// In which contexts, if images are for some only.
         contexts: Vec<Scope>,
+        /// An image, and its first address, if nothing that ran is in any image.
+        elsewhere: Option<(PathBuf, Address)>,
     },
     /// Code cannot be decoded.
     CodeUndecodable { source: Option<TraceId>, count: u64, first: GapReason },

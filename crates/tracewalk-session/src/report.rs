@@ -225,11 +225,13 @@ pub(crate) fn other_sources(
 /// Reports zeros around a source's bytes that no A-sync has, if there are no frames.
 fn unfilled(buffer: &Buffer, observer: &dyn Observer) {
     const MOST_OF_AN_A_SYNC: u64 = 64;
-    let zeros = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| **byte == 0).count() as u64;
-    let before = zeros(&mut buffer.bytes.iter());
-    let after = zeros(&mut buffer.bytes.iter().rev());
-    if before.max(after) > MOST_OF_AN_A_SYNC && before < buffer.bytes.len() as u64 {
-        observer.say(NoticeKind::Unfilled { file: buffer.file.clone(), before, after });
+    let zeros = |bytes: &mut dyn Iterator<Item = &u8>| {
+        let count = bytes.take_while(|byte| **byte == 0).count() as u64;
+        if count > MOST_OF_AN_A_SYNC { count } else { 0 }
+    };
+    let (first, last) = (zeros(&mut buffer.bytes.iter()), zeros(&mut buffer.bytes.iter().rev()));
+    if first.max(last) > 0 && first < buffer.bytes.len() as u64 {
+        observer.say(NoticeKind::Unfilled { file: buffer.file.clone(), first, last });
     }
 }
 

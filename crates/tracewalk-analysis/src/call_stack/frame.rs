@@ -43,7 +43,11 @@ impl FunctionId {
                 Some(function) => function.name.to_owned(),
                 None => start.to_string(),
             },
-            Self::Unnamed(entry, _) => entry.to_string(),
+            // A system loads a file somewhere else each time.
+            Self::Unnamed(entry, scope) => match code.in_scope(scope).symbols.in_moved_file(entry) {
+                Some((file, at)) => format!("{file}+{:#x}", at.get()),
+                None => entry.to_string(),
+            },
             Self::Missing(entry) => format!("{entry} (in no image)"),
             Self::Unknown => "code without a name".to_owned(),
         }

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{BlockCounts, Conditions};
+use super::instructions;
 use super::losses::Losses;
 use super::runs::Runs;
+use crate::Code;
 use crate::programs::{Merge, Programs};
 
 /// The coverage of one source of one capture.
@@ -55,6 +57,15 @@ impl ProgramCoverage {
     #[must_use]
     pub fn of(part: Part) -> Self {
         Self { sources: vec![part.source], blocks: part.blocks, runs: Runs::default() }
+    }
+
+    /// The coverage of one of several programs that a source ran: the instructions are this program's.
+    #[must_use]
+    pub fn of_one(mut part: Part, code: &Code) -> Self {
+        let instructions = instructions::count(code, &code.symbols.functions(), &part.blocks);
+        part.source.instructions =
+            instructions.fold(0, |sum: u64, counted| sum.saturating_add(counted.passes.total()));
+        Self::of(part)
     }
 
     /// Records that the end of the capture cuts off this many bytes of a frame.

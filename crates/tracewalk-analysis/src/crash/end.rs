@@ -48,6 +48,8 @@ pub enum Doubt {
     },
     /// Parts of the trace are missing or cannot be read, which may include its end.
     Incomplete,
+    /// There is no program, so that nothing could be followed.
+    NoProgram,
     /// The trace ends in one function, but the processor was halted in another that execution does not lead to from there.
     HaltedElsewhere {
         /// The last instruction of the trace, or the handler that it ends in.

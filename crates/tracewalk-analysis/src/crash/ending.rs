@@ -44,9 +44,13 @@ pub(super) fn number(taken: &Taken, code: &Code, snapshot: &Snapshot) -> (Option
     if taken.exception.is_some() {
         return (taken.exception, false);
     }
+    let function = |at: Address| code.symbols.function(at).map(|function| function.start);
+    let halted = snapshot.registers[15].and_then(|at| function(Address::from(at & !1)));
+    // The vectors may be elsewhere than the image and the registers say.
+    let is_in_handler = halted.is_some() && halted == taken.handler.and_then(function);
     let found = snapshot.exception_number().filter(|number| {
         let vector = handlers::vector(code, snapshot, *number).map(|(_, handler)| handler);
-        vector.is_some() && vector == taken.handler
+        is_in_handler || vector.is_some() && vector == taken.handler
     });
     (found.map(Exception::M), found.is_some())
 }

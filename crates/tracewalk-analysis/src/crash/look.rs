@@ -120,7 +120,14 @@ impl Look<'_> {
             proof.extend(self.snapshot.xpsr.map(|value| Evidence::Register { name: "xpsr", value }));
         }
         if self.numbered_by_registers || self.handler_by_vector {
-            proof.extend(self.exception.and_then(|exception| self.vector(exception.number())));
+            let vector = self.exception.and_then(|exception| self.vector(exception.number()));
+            let handler = self.taken.handler.map(|handler| handler.low_word() | 1);
+            // The registers alone may name the exception.
+            proof.extend(
+                vector.filter(
+                    |vector| matches!(vector, Evidence::Word { value, .. } if Some(*value) == handler),
+                ),
+            );
         }
         proof.extend(self.frame.map(|frame| frame_word(frame, 6)));
         proof

@@ -1,12 +1,14 @@
 //! A capture, and the user's statements about it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueHint};
 use tracewalk::ids::TraceId;
-use tracewalk_input::MemoryLimit;
 use tracewalk_input::capture::{Container, SourceDescription};
-use tracewalk_input::image::ImageRequest;
+use tracewalk_input::image::{ImageKind, ImageRequest, ParseImageError};
+use tracewalk_input::{MemoryLimit, Origin, Setting};
 
 use super::arrival::ArrivalArgs;
 use super::numbers::{number, register};
@@ -98,7 +100,7 @@ pub(crate) struct CaptureArgs {
     ///
     /// With @context=ID, @vmid=ID or @context=ID,vmid=ID appended, the image is visible only while the trace reports
     /// this context ID or virtual machine, and then takes precedence over other images: FILE@context=0x42.
-    #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_parser = OsStringValueParser::new().try_map(image), value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
     /// For a perf.data file: a directory with the traced machine's files, used as its root.
@@ -207,6 +209,14 @@ fn source(text: &str) -> Result<SourceChoice, String> {
         choice.source = Some(read?);
     }
     Ok(choice)
+}
+
+/// An image; a name that is not Unicode has no address in front.
+fn image(text: OsString) -> Result<ImageRequest, ParseImageError> {
+    match text.to_str() {
+        Some(text) => text.parse(),
+        None => Ok(ImageRequest::new(text, ImageKind::Addressed, Origin::Stated(Setting::Image))),
+    }
 }
 
 fn trace_id(text: &str) -> Result<TraceId, String> {

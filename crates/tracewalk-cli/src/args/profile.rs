@@ -127,7 +127,7 @@ pub(crate) struct Profile {
     pub(crate) by: ProfileRows,
 
     /// The maximum number of rows in the text table.
-    #[arg(long, value_name = "N", help_heading = "Output")]
+    #[arg(long, short = 'n', alias = "top", value_name = "N", help_heading = "Output")]
     pub(crate) rows: Option<usize>,
 
     /// The output format; by default `text`, or nothing with --save.

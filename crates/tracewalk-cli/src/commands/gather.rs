@@ -79,7 +79,9 @@ impl<'a> Front<'a> {
         by_run: bool,
         saved: impl FnMut(&Path, &Programs<Q::Answer>),
     ) -> Result<Gathered<Q::Answer>, Failure> {
-        let gathered = places.ask(question, by_run, saved, self)?;
+        let gathered = places.ask(question, by_run, saved, self);
+        self.messages.speak_of(None);
+        let gathered = gathered?;
         let Some(table) = &gathered.captures else { return Ok(gathered) };
         self.messages.add(&gathered.answered.statistics);
         if let Some(file) = &self.args.captures {
@@ -116,6 +118,8 @@ impl GatherFront for Front<'_> {
     }
 
     fn open(&self, request: Request) -> Result<Session, Failure> {
+        let is_one_of_several = self.args.words().nth(1).is_some();
+        self.messages.speak_of(Some(&*request.capture).filter(|_| is_one_of_several));
         let capture = CaptureArgs { capture: request.capture, ..self.args.follow.capture.clone() };
         (self.open)(&capture, self.messages)
     }

@@ -133,6 +133,19 @@ impl Replaced {
     }
 }
 
+/// Refuses to read what standard output is appended to.
+pub(crate) fn spare_from_standard_output(inputs: impl Iterator<Item = PathBuf>) -> Result<(), Failure> {
+    let Some(output) = Identity::of(Path::new("/dev/stdout")) else { return Ok(()) };
+    match identities(inputs).into_iter().find(|(_, input)| *input == output) {
+        Some((input, _)) => Err(Failure::input(
+            "output_is_input",
+            format!("{}: is read, and standard output is appended to it", input.display()),
+            "redirect the output to another file",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The identities of files.
 fn identities(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Identity)> {
     files.into_iter().filter_map(|path| Identity::of(&path).map(|identity| (path, identity))).collect()

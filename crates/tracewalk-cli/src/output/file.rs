@@ -6,10 +6,10 @@
 //! regular, like a pipe or `/dev/null`, is written directly.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, TempPath};
 
 use crate::signals::{self, Leftover, Unfinished};
 
@@ -24,7 +24,8 @@ pub(crate) enum OutputFile {
 /// The bytes of a file that does not have its name yet.
 #[derive(Debug)]
 pub(crate) struct Replacement {
-    out: BufWriter<NamedTempFile>,
+    out: BufWriter<File>,
+    temporary: TempPath,
     /// The final path.
     target: PathBuf,
     /// Whether to keep the old file, and only replace its bytes.
@@ -97,22 +98,37 @@ impl Replacement {
             }
             None => false,
         };
-        Ok(Self { out: BufWriter::new(file), target, keeps_old, unfinished })
+        // Errors of the file itself do not name it, which has no name for the user.
+        let (file, temporary) = file.into_parts();
+        Ok(Self { out: BufWriter::new(file), temporary, target, keeps_old, unfinished })
     }
 
     fn finish(self) -> io::Result<()> {
-        let Self { out, target, keeps_old, unfinished } = self;
+        let Self { out, temporary, target, keeps_old, unfinished } = self;
         let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         if keeps_old {
-            let mut old = OpenOptions::new().write(true).truncate(true).open(&target)?;
-            file.seek(SeekFrom::Start(0))?;
-            io::copy(file.as_file_mut(), &mut old)?;
+            overwrite(&OpenOptions::new().write(true).open(&target)?, &mut file)?;
         } else {
-            file.persist(&target)?;
+            temporary.persist(&target)?;
         }
         drop(unfinished);
         Ok(())
     }
+}
+
+/// Replaces the bytes of an old file. The disk may be full: what needs more room than the old bytes have is written first, and
+/// removed again if that fails.
+fn overwrite(mut old: &File, new: &mut (impl Read + Seek)) -> io::Result<()> {
+    let before = old.metadata()?.len();
+    let after = new.seek(SeekFrom::End(0))?;
+    if after > before {
+        let tail = new.seek(SeekFrom::Start(before)).and_then(|at| old.seek(SeekFrom::Start(at)));
+        tail.and_then(|_| io::copy(new, &mut old)).inspect_err(|_| _ = old.set_len(before))?;
+    }
+    new.seek(SeekFrom::Start(0))?;
+    old.seek(SeekFrom::Start(0))?;
+    io::copy(&mut new.take(before.min(after)), &mut old)?;
+    old.set_len(after)
 }
 
 /// Whether a name is that of standard output.
@@ -236,6 +252,42 @@ mod tests {
         assert_eq!(names(&at("there")), ["file", "other"]);
         symlink("round", at("round")).unwrap();
         assert!(OutputFile::create(&at("round")).is_err());
+    }
+
+    #[test]
+    fn where_there_is_no_room_the_old_bytes_stay() {
+        /// Breaks off.
+        struct Short(io::Cursor<Vec<u8>>);
+        impl Read for Short {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                match self.0.position() {
+                    0..20 => {
+                        let room = buffer.len().min(5);
+                        self.0.read(&mut buffer[..room])
+                    }
+                    _ => Err(io::ErrorKind::StorageFull.into()),
+                }
+            }
+        }
+        impl Seek for Short {
+            fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+                self.0.seek(to)
+            }
+        }
+        let mut old = tempfile::tempfile().unwrap();
+        old.write_all(b"old bytes").unwrap();
+        let text = |mut file: &File| {
+            let mut text = String::new();
+            file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text)).unwrap();
+            text
+        };
+        let new = "new bytes, and many of them".to_owned();
+        assert!(overwrite(&old, &mut Short(io::Cursor::new(new.clone().into()))).is_err());
+        assert_eq!(text(&old), "old bytes");
+        for new in [new, "few".to_owned()] {
+            overwrite(&old, &mut io::Cursor::new(new.clone())).unwrap();
+            assert_eq!(text(&old), new);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A folder whose files get their names only when all of them are complete.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,17 +75,20 @@ impl Drop for OutputFolder {
     }
 }
 
-/// Refuses a folder that is not empty.
+/// Refuses a folder that is not empty. What a command that was killed left there does not count.
 pub(super) fn check_empty(path: &Path) -> Result<(), Failure> {
+    let is_left = |name: &OsStr| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes());
     match fs::read_dir(path) {
-        Ok(mut entries) => match entries.next() {
-            Some(_) => Err(Failure::input(
-                "folder_not_empty",
-                format!("{}: is not empty", path.display()),
-                "choose a directory with -o that does not exist",
-            )),
-            None => Ok(()),
-        },
+        Ok(mut entries) => {
+            match entries.find(|entry| !entry.as_ref().is_ok_and(|entry| is_left(&entry.file_name()))) {
+                Some(_) => Err(Failure::input(
+                    "folder_not_empty",
+                    format!("{}: is not empty", path.display()),
+                    "choose a directory with -o that does not exist",
+                )),
+                None => Ok(()),
+            }
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::write(path, error)),
     }
@@ -108,9 +112,12 @@ mod tests {
         folder.create("one").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        // What a command that was killed left there.
+        fs::create_dir(path.join(".tracewalk-abc")).unwrap();
         let folder = OutputFolder::new(&path).unwrap();
         folder.create("one").unwrap();
         folder.finish().unwrap();
+        fs::remove_dir(path.join(".tracewalk-abc")).unwrap();
         assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
         assert!(path.join("one").is_file() && OutputFolder::new(&path).is_err());
     }

@@ -18,7 +18,7 @@ use tracewalk_session::Session;
 use crate::args::When;
 use crate::failure::Failure;
 
-pub(crate) use check::{Destination, DestinationKind, Replaced, check};
+pub(crate) use check::{Destination, DestinationKind, Replaced, check, spare_from_standard_output};
 use file::{OutputFile, is_standard};
 pub(crate) use folder::OutputFolder;
 use terminal::Terminal;

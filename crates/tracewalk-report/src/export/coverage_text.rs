@@ -70,17 +70,23 @@ fn counted_with(count: u64, noun: &str, one: &str, several: &str) -> String {
     format!("{} {}", counted(count, noun), if count == 1 { one } else { several })
 }
 
+/// The most sources that are listed, of thousands of runs.
+const MOST_SOURCES: usize = 8;
+
 fn head(program: &ReportedProgram, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let images = program.images.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     let quiet = palette.quiet;
     writeln!(out, "{head}{images}{head:#} {quiet}({id}){quiet:#}", head = palette.head, id = program.id)?;
-    for source in &program.sources {
+    for source in program.sources.iter().take(MOST_SOURCES) {
         let id = if source.source == "-" { String::new() } else { format!(", {}", source.source) };
         writeln!(
             out,
             "  {}{id}, {}: {} instructions in {} bytes",
             source.capture, source.protocol, source.instructions, source.bytes
         )?;
+    }
+    if let Some(more @ 1..) = program.sources.len().checked_sub(MOST_SOURCES) {
+        writeln!(out, "  {quiet}… and {more} more{quiet:#}")?;
     }
     writeln!(out)
 }
@@ -227,11 +233,16 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     }
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {
-        notes.extend(in_doubt(program.losses.in_doubt).map(|text| Note::new("in doubt", text)));
-        notes.extend(uncommitted(program.losses.uncommitted).map(|text| Note::new("undone", text)));
-        notes.extend(lost(&program.losses));
-        notes.extend(without_image(&program.losses));
-        notes.extend(not_traced(program));
+        let of_program = [
+            in_doubt(program.losses.in_doubt).map(|text| Note::new("in doubt", text)),
+            uncommitted(program.losses.uncommitted).map(|text| Note::new("undone", text)),
+            lost(&program.losses),
+            without_image(&program.losses),
+            not_traced(program),
+        ];
+        // The binaries of one recording share its trace.
+        let new = of_program.into_iter().flatten().filter(|note| !notes.contains(note)).collect::<Vec<_>>();
+        notes.extend(new);
     }
     let elsewhere = elsewhere(report);
     if elsewhere.found > 0 {

@@ -89,9 +89,8 @@ impl Binaries {
             for source in coverage.sources {
                 match &mut whole {
                     None => whole = Some(source),
-                    // All scopes saw the same trace, and each counted what ran in it.
+                    // All scopes saw the same trace.
                     Some(whole) => {
-                        whole.instructions = whole.instructions.saturating_add(source.instructions);
                         whole.losses.in_doubt.add(source.losses.in_doubt);
                         let uncommitted = &mut whole.losses.uncommitted;
                         *uncommitted = uncommitted.saturating_add(source.losses.uncommitted);
@@ -113,8 +112,11 @@ impl Binaries {
             }
         }
         let Some(source) = whole else { return Vec::new() };
-        let coverage = |blocks| ProgramCoverage::of(Part { source: source.clone(), blocks });
-        self.0.into_iter().zip(blocks).map(|(binary, blocks)| (binary.program, coverage(blocks))).collect()
+        let coverage = |(Binary { program, .. }, blocks)| {
+            let coverage = ProgramCoverage::of_one(Part { source: source.clone(), blocks }, &program.code);
+            (program, coverage)
+        };
+        self.0.into_iter().zip(blocks).map(coverage).collect()
     }
 }
 

@@ -40,7 +40,7 @@ impl Following<'_> {
             observer.say(NoticeKind::Malformed { source, count, first: None });
         }
         misfits::say_contexts(source, &losses.contexts, program, observer);
-        self.say_gaps(losses, program, fits);
+        self.say_gaps(statistics, losses, program, fits);
     }
 
     /// The address at which an MTB's processor is stated to have been halted, if the program contradicts only that.
@@ -59,7 +59,7 @@ impl Following<'_> {
     }
 
     /// Reports the gaps in execution, summed up by reason.
-    fn say_gaps(self, losses: &Losses, program: &Program, image_fits: bool) {
+    fn say_gaps(self, statistics: &Statistics, losses: &Losses, program: &Program, image_fits: bool) {
         let Self { session, source: Source { id: source, .. }, observer, .. } = self;
         let (source, Losses { gaps, contexts: ran, .. }) = (*source, losses);
         match gaps.no_code.first {
@@ -69,7 +69,13 @@ impl Following<'_> {
             Some((at, first)) => {
                 let contexts = misfits::without_code(ran, program);
                 let count = gaps.no_code.count;
-                observer.say_at(at, NoticeKind::CodeMissing { source, count, first, contexts });
+                let images = &session.known.everything.memory.images;
+                let image = images.first().filter(|_| statistics.instructions == 0);
+                let elsewhere = image.and_then(|visible| {
+                    let first = program.regions().first()?.start();
+                    Some((visible.image.file.clone(), first))
+                });
+                observer.say_at(at, NoticeKind::CodeMissing { source, count, first, contexts, elsewhere });
             }
             None => {}
         }

@@ -30,6 +30,8 @@ pub(super) struct PacketCheck {
     exceptions: u64,
     /// Whether an exception returned.
     returns: bool,
+    /// Whether a transaction may be going on.
+    is_in_transaction: bool,
     /// Whether a context named an exception level other than EL0.
     left_el0: bool,
 }
@@ -39,6 +41,9 @@ const DEEPEST: u64 = 256;
 
 /// Among this many exceptions, at least one has returned.
 const ENOUGH_EXCEPTIONS: u64 = 8;
+
+/// The bit of a trace info packet's INFO that says that a transaction goes on.
+const TRANSACTION: u64 = 1 << 6;
 
 /// The statement of a packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,6 +107,7 @@ impl PacketCheck {
             settlements: 0,
             exceptions: 0,
             returns: false,
+            is_in_transaction: true,
             left_el0: false,
         }
     }
@@ -124,6 +130,7 @@ impl PacketCheck {
             "trace_info" => {
                 self.begins = true;
                 self.last_time = 0;
+                self.is_in_transaction = fields.info & TRANSACTION != 0;
                 u64::from((fields.info & 0b1 != 0) != self.counts_cycles)
             }
             "cycle_count" => {
@@ -145,6 +152,12 @@ impl PacketCheck {
                 self.returns = true;
                 0
             }
+            "transaction_start" => {
+                self.is_in_transaction = true;
+                0
+            }
+            // M profile's debug halt has the same TYPE, and needs no transaction.
+            "transaction_failure" => u64::from(!std::mem::take(&mut self.is_in_transaction)),
             "timestamp" => self.timestamp(fields.time),
             "context" => self.context(&fields),
             "address" => {
@@ -162,6 +175,7 @@ impl PacketCheck {
         self.after_a_sync = false;
         self.begins = false;
         self.wants_address = false;
+        self.is_in_transaction = true;
         self.last_time = 0;
     }
 

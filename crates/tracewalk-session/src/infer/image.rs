@@ -46,6 +46,9 @@ struct Fit {
     address: Address,
     instructions: u64,
     contradictions: u64,
+    /// The work: all instructions, and the blocks that they were in.
+    walked: u64,
+    blocks: u64,
 }
 
 /// How many directives are followed: enough that a wrong place contradicts some of them.
@@ -65,6 +68,11 @@ const CERTAIN_FOR_EACH: u64 = 5000;
 const MOST_OF_A_BLOCK: u64 = 16;
 /// Fewer instructions prove nothing.
 const ENOUGH: u64 = 200;
+/// More instructions than this, and more in each block, are no program's.
+const STRAIGHT: u64 = 4096;
+const STRAIGHT_IN_EACH: u64 = 64;
+/// The most instructions that are walked at all places together.
+const MOST_WALKED: u64 = 1 << 27;
 
 /// The place of `image` when the trace was made; `None` if no place is better than the stated one. `others` is the
 /// program without the image.
@@ -95,6 +103,7 @@ pub(crate) fn place(
     let stated = fit(image.address);
     let mut best = stated;
     let mut next = None::<Fit>;
+    let mut left = MOST_WALKED;
     for alignment in ALIGNMENTS {
         if length / alignment > MOST_PLACES || best.is_convincing() {
             break;
@@ -108,6 +117,7 @@ pub(crate) fn place(
                 continue;
             }
             let found = fit(Address::from(address));
+            left = left.checked_sub(found.walked)?;
             if found.address != image.address && found.is_better_than(&best) {
                 next = Some(best);
                 best = found;
@@ -135,7 +145,11 @@ pub(crate) fn place(
 impl Fit {
     fn take(&mut self, element: &Element) {
         match element {
-            Element::Block(block) => self.instructions += u64::from(block.instructions).min(MOST_OF_A_BLOCK),
+            Element::Block(block) => {
+                self.instructions += u64::from(block.instructions).min(MOST_OF_A_BLOCK);
+                self.walked += u64::from(block.instructions);
+                self.blocks += 1;
+            }
             Element::Gap(gap) if matches!(gap.reason, GapReason::Contradiction(_)) => {
                 self.contradictions += 1;
             }
@@ -159,8 +173,10 @@ impl Fit {
 /// The image at address 0, without long stretches of one word over and over: memory that was not written holds no code, and
 /// walking through it would take as long as it is.
 fn varied(image: &[u8]) -> Program {
-    const STRETCH: usize = 1 << 10;
-    let is_one_word = |stretch: &[u8]| stretch.len() > 4 && stretch.iter().zip(&stretch[4..]).all(|(byte, next)| byte == next);
+    const STRETCH: usize = 1 << 14;
+    let is_one_word = |stretch: &[u8]| {
+        stretch.len() > 4 && stretch.iter().zip(&stretch[4..]).all(|(byte, next)| byte == next)
+    };
     let mut program = Program::new();
     let mut start = 0;
     let stretches = image.chunks(STRETCH).collect::<Vec<_>>();
@@ -246,7 +262,8 @@ fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Addre
     let mut fit = Fit::default();
     for &directive in directives {
         flow.follow(program, moved(directive, base), Span::default(), &mut |element| fit.take(&element));
-        if fit.contradictions > ENOUGH_AGAINST + fit.instructions / RIGHT_FOR_EACH {
+        let is_straight = fit.walked > STRAIGHT + fit.blocks * STRAIGHT_IN_EACH;
+        if is_straight || fit.contradictions > ENOUGH_AGAINST + fit.instructions / RIGHT_FOR_EACH {
             break;
         }
     }

@@ -122,7 +122,10 @@ impl fmt::Display for Evidence {
 
 /// The packing of bytes without any statement.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
-    if itm::is_surely_itm(bytes.get(..HEADS[0]).unwrap_or(bytes)) {
+    // Memory that was not written says nothing. Frames keep their places in whole frames.
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let written = bytes.get(zeros.saturating_sub(FRAME_BYTES) / FRAME_BYTES * FRAME_BYTES..).unwrap_or(bytes);
+    if itm::is_surely_itm(written.get(..HEADS[0]).unwrap_or(written)) {
         let best = Answer::new(Packing::Raw.to_string(), "the beginning is an ITM's packets");
         let runner_up = None;
         return (
@@ -136,18 +139,18 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
             start => Framing::PortFrom(start),
         })
     };
-    let mut found = first_recognised(bytes, |head| {
+    let mut found = first_recognised(written, |head| {
         let mut found = framings(head, starts());
         for evidence in &mut found {
             evidence.recognise_in_frames(head, units);
         }
         found.push(raw(head, units));
         // A Micro Trace Buffer's packets are spread over the whole file.
-        let may_be_mtb = head.len() >= bytes.len().min(HEADS[0]) && bytes.len() <= LARGEST_MTB;
+        let may_be_mtb = head.len() >= written.len().min(HEADS[0]) && bytes.len() <= LARGEST_MTB;
         found.extend(may_be_mtb.then(|| mtb(bytes)).flatten());
         found
     });
-    recognise_itms(&mut found, bytes);
+    recognise_itms(&mut found, written);
     choose("container", found, Packing::Raw)
 }
 

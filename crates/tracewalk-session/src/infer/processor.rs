@@ -92,10 +92,10 @@ const fn usual_processors(profile: Option<Profile>) -> &'static [&'static str] {
             "cortex-a7",
             "cortex-a15",
             "cortex-a9",
+            "cortex-m33",
             "cortex-a53",
             "cortex-a76",
             "cortex-a510",
-            "cortex-m33",
         ],
     }
 }

@@ -38,6 +38,8 @@ impl NoticeKind {
             | K::Undescribed { .. }
             | K::ManyUndescribed { .. }
             | K::DescribedAbsent { .. }
+            // Files that did not run are no loss, and code that is missing has a notice of its own.
+            | K::BinariesMissing(_)
             | K::Unfilled { .. }
             | K::FrameCut { .. }
             | K::Awaited(_)
@@ -51,7 +53,6 @@ impl NoticeKind {
             | K::StreamEnded { end: End::Failed(_) | End::Stopped, .. } => Severity::Incomplete,
             K::StreamEnded { .. } => Severity::Note,
             K::OtherBinary(_)
-            | K::BinariesMissing(_)
             | K::ModulesLeftOut(_)
             | K::ModuleBranchesUnknown(_)
             | K::MappingsMixed(_)

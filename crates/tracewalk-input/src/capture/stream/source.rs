@@ -57,7 +57,8 @@ impl Threaded {
     #[must_use]
     pub fn new(mut reader: impl Read + Send + 'static) -> Self {
         let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
-        thread::spawn(move || {
+        let without_thread = sender.clone();
+        let started = thread::Builder::new().spawn(move || {
             loop {
                 let mut piece = Vec::new();
                 let read = read_once(&mut reader, &mut piece);
@@ -73,6 +74,10 @@ impl Threaded {
                 }
             }
         });
+        if let Err(error) = started {
+            // There is room for it, and this is the only sender.
+            let _ = without_thread.try_send(Err(error));
+        }
         Self { pieces }
     }
 }

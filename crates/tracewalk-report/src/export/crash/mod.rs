@@ -46,9 +46,10 @@ impl CrashReport {
 
     /// Something is missing of the trace: a source whose end shows no crash, and nothing else to doubt, may lack its end.
     fn doubt_hidden_ends(&mut self) {
-        for ((_, crash), end) in self.sources.iter().zip(&mut self.ends) {
+        for ((section, crash), end) in self.sources.iter().zip(&mut self.ends) {
             if end.doubts.is_empty() && !shows(crash.as_ref()) {
-                end.doubts.push(Doubt::Incomplete);
+                let has_program = !section.code.program.is_empty();
+                end.doubts.push(if has_program { Doubt::Incomplete } else { Doubt::NoProgram });
             }
         }
     }

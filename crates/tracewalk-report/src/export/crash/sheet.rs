@@ -53,7 +53,7 @@ fn of_crash(code: &Code, crash: &Crash) -> Vec<Part> {
         Some(cause) => words::sentence(code, cause),
         None => "Not proven by the trace and the saved state.".to_owned(),
     };
-    let missing = crash.missing.iter().map(|missing| words::missing(*missing).to_owned());
+    let missing = crash.missing.iter().map(|missing| words::missing(code, *missing).to_owned());
     let proof = crash.cause.iter().flat_map(|cause| &cause.proof);
     vec![
         columns("Fault", fault(code, crash)),

@@ -3,24 +3,29 @@
 use std::io::{self, Write};
 
 use tracewalk::plain::Plain;
+use tracewalk_analysis::crash::Doubt;
 
-use super::CrashReport;
 use super::sheet::{Part, parts};
+use super::{CrashReport, Source};
 use crate::Look;
 use crate::words::CUT;
 
-/// The width of the lines.
+/// The width of the lines if the output is no terminal.
 const WIDTH: usize = 80;
+/// The width of sentences at most.
+const WIDEST: usize = 100;
 
 /// Writes the report for a terminal.
 pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -> io::Result<()> {
     let head = look.palette.head;
+    let width = look.width.unwrap_or(WIDTH);
+    let room = width.saturating_sub(2);
     for source in report.each() {
         if report.sources.len() > 1 {
             writeln!(out, "{head}{}{head:#}", source.section)?;
         }
         if source.crash.is_none() {
-            wrapped(no_crash(report)).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            wrapped(no_crash(report, source), width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
         for Part { title, lines, columns } in parts(source) {
             if lines.is_empty() {
@@ -29,7 +34,7 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -
             writeln!(out, "{head}{title}{head:#}")?;
             for line in lines {
                 let line = Plain(&line).to_string();
-                let lines = if columns { vec![cut(&line)] } else { wrapped(&line) };
+                let lines = if columns { vec![cut(&line, room)] } else { wrapped(&line, room) };
                 for line in lines {
                     writeln!(out, "  {line}")?;
                 }
@@ -43,8 +48,10 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -
 }
 
 /// The text for a source whose trace shows no crash.
-const fn no_crash(report: &CrashReport) -> &'static str {
-    if report.whole && report.complete {
+fn no_crash(report: &CrashReport, source: Source<'_>) -> &'static str {
+    if source.doubts().contains(&Doubt::NoProgram) {
+        "How the program ended is not known: there is no program to follow."
+    } else if report.whole && report.complete {
         "The trace does not end in a fault, a reset or an exception without a handler."
     } else {
         "How the program ended is not known: parts of the trace are missing or cannot be read. What is there does not end in a \
@@ -57,7 +64,7 @@ pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: Look) 
     for source in report.each() {
         writeln!(out, "## Crash, {}\n", source.section)?;
         if source.crash.is_none() {
-            writeln!(out, "{}\n", no_crash(report))?;
+            writeln!(out, "{}\n", no_crash(report, source))?;
         }
         for Part { title, lines, columns } in parts(source) {
             if lines.is_empty() {
@@ -88,17 +95,16 @@ pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: Look) 
 }
 
 /// The line, as far as it fits.
-fn cut(line: &str) -> String {
-    let room = WIDTH - 2;
+fn cut(line: &str, room: usize) -> String {
     if line.chars().count() <= room {
         return line.to_owned();
     }
-    line.chars().take(room - 1).chain(['…']).collect()
+    line.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// A sentence in lines.
-fn wrapped(text: &str) -> Vec<String> {
-    let room = WIDTH - 2;
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let room = room.min(WIDEST);
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let Some(line) = lines.last_mut() else { break };

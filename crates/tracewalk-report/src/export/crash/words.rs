@@ -197,8 +197,11 @@ pub(super) const fn role_name(role: Role) -> &'static str {
     }
 }
 
-pub(super) const fn missing(missing: Missing) -> &'static str {
+pub(super) fn missing(code: &Code, missing: Missing) -> &'static str {
     match missing {
+        Missing::Path if code.program.is_empty() => {
+            "How the exception was taken: following the trace needs the program (--image FILE)."
+        }
         Missing::FaultStatus => {
             "The fault status registers, unless it is ARMv6-M, which has none: print the words from 0xe000ed00 \
                            on (x/16wx 0xe000ed00)."
@@ -294,6 +297,10 @@ pub(super) fn doubt(code: &Code, doubt: &Doubt) -> String {
             "Parts of the trace are missing or cannot be read, which may include the end of the program."
                 .to_owned()
         }
+        Doubt::NoProgram => {
+            "Without the program the trace shows only where execution branched: give it with --image FILE."
+                .to_owned()
+        }
         Doubt::HaltedElsewhere { traced, halted } => format!(
             "The registers may be of another crash: the trace ends in {}, but the processor was halted in {}.",
             place(code, *traced),
@@ -315,6 +322,7 @@ pub(super) const fn doubt_name(doubt: &Doubt) -> &'static str {
         Doubt::Contradicted { .. } => "contradicted",
         Doubt::TraceLost { .. } => "trace_lost",
         Doubt::Incomplete => "incomplete",
+        Doubt::NoProgram => "no_program",
         Doubt::HaltedElsewhere { .. } => "halted_elsewhere",
         Doubt::StackedElsewhere { .. } => "stacked_elsewhere",
         _ => "other",

@@ -117,8 +117,7 @@ fn zeros_around_the_packets_are_no_malformed_ones() {
         for sync in [&[0, 0, 0, 0, 0, 0x80][..], &[]] {
             for piece in [1, 100, usize::MAX] {
                 let after = if zeros < 65 { 0 } else { zeros };
-                let bytes =
-                    [&vec![0; zeros], sync, &[1, b'a', 3, b'b', 0, 0, 0], &vec![0; after]].concat();
+                let bytes = [&vec![0; zeros], sync, &[1, b'a', 3, b'b', 0, 0, 0], &vec![0; after]].concat();
                 let found = items(&bytes, piece);
                 let packets = found.iter().filter(|(item, ..)| matches!(item, Item::Packet(_))).count();
                 assert_eq!(packets, 2 + usize::from(!sync.is_empty()), "{zeros} {found:?}");
