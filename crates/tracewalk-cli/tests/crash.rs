@@ -128,7 +128,7 @@ fn without_vectors_the_registers_name_the_exception() {
     let rest = [at("m.elf"), "--dump".into(), at("fault.log")];
     let (outcome, crash) = json(&[&options[..], &rest].concat());
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    assert_eq!((&crash["fault"]["number"], &crash["fault"]["at"]["address"]), (&3.into(), &"0x20000042".into()));
+    assert_eq!((&crash["fault"]["number"], &crash["at"]["address"]), (&3.into(), &"0x20000042".into()));
     assert_eq!(crash["cause"]["kind"], "bad_access", "{crash:#}");
     // No word of the code is a vector.
     let proof = crash["cause"]["proof"].as_array().expect("a proof");

@@ -262,8 +262,10 @@ fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Addre
     let mut fit = Fit::default();
     for &directive in directives {
         flow.follow(program, moved(directive, base), Span::default(), &mut |element| fit.take(&element));
-        let is_straight = fit.walked > STRAIGHT + fit.blocks * STRAIGHT_IN_EACH;
-        if is_straight || fit.contradictions > ENOUGH_AGAINST + fit.instructions / RIGHT_FOR_EACH {
+        if fit.walked > STRAIGHT + fit.blocks * STRAIGHT_IN_EACH {
+            return Fit { instructions: 0, ..fit };
+        }
+        if fit.contradictions > ENOUGH_AGAINST + fit.instructions / RIGHT_FOR_EACH {
             break;
         }
     }
