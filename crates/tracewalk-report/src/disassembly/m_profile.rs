@@ -13,9 +13,9 @@ pub(super) fn disassemble(word: u32, at: Location) -> Option<Written> {
     written(&ROWS, word, at)
 }
 
-/// Whether the disassembler has an instruction of A profile here that M profile lacks: BLX to A32, Advanced SIMD, banked
-/// registers, or a coprocessor other than the floating-point unit's 9 to 11 and the implementer's 0 to 7. ORR and VLDM have
-/// unpredictable forms where M profile selects, shifts and clears.
+/// Whether the disassembler has an instruction of A profile here that M profile lacks: BLX to A32, Advanced SIMD, banked registers,
+/// or a coprocessor other than the floating-point unit's 9 to 11 and the implementer's 0 to 7. ORR, VLDM, SMMLA and SMMLS have
+/// unpredictable forms where M profile selects and shifts, clears, and authenticates.
 pub(super) fn is_a_profile_only(word: u32) -> bool {
     let blx = word & 0xf800_d000 == 0xf000_c000;
     let data_processing = word & 0xef00_0000 == 0xef00_0000;
@@ -24,8 +24,9 @@ pub(super) fn is_a_profile_only(word: u32) -> bool {
     let lanes = word & 0xff00_0f10 == 0xee00_0b10 && word & 0x00c0_0060 != 0;
     let orr = word >> 20 == 0xea5 && (word & 0x8000 != 0 || word & 0b1101 == 0b1101);
     let vldm = word & 0xffbf_0e00 == 0xec9f_0a00;
+    let smmla = word & 0xfff0_0fe0 == 0xfb50_0f00 || word & 0xfff0_f0f0 == 0xfb60_f000;
     let special = matches!(word & 0xffe0_d000, 0xf380_8000 | 0xf3e0_8000);
-    blx || data_processing || structures || coprocessor || lanes || orr || vldm || special
+    blx || data_processing || structures || coprocessor || lanes || orr || vldm || smmla || special
 }
 
 /// BXNS and BLXNS: 0100 0111 L mmmm 100.

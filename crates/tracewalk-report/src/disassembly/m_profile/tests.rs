@@ -115,6 +115,7 @@ fn instructions_that_only_a_profile_has_are_data() {
         0xf3ef_8fb9,
         0xec9f_0b40,
         0xea5a_2fed,
+        0xfb5e_5f1f,
     ];
     for word in words {
         assert!(texts(&[word])[0].starts_with(".word"), "{word:x}: {:?}", texts(&[word]));
