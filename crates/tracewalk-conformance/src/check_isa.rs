@@ -2,7 +2,10 @@
 //!
 //! The compiler's own libraries come in many variants of A32 and T32. Each variant is linked whole, so that
 //! branches have their real targets, and disassembled. The A64 code is a C library for Linux. Pseudo-random
-//! encodings, the same in every run, add encodings that libraries do not use.
+//! encodings, the same in every run, add encodings that libraries do not use. The texts of Armv8.1-M's own
+//! instructions, which tracewalk disassembles itself, are compared too.
+
+mod texts;
 
 use std::error::Error;
 use std::fmt;
@@ -91,12 +94,17 @@ fn check(directory: &Path) -> Result<String, String> {
             return Err(report(tally));
         }
     }
+    let (texts, differences) = texts::compare(directory)?;
+    if texts == 0 || !differences.is_empty() {
+        return Err(report(&Tally { differences, ..Tally::default() }));
+    }
     let Tally { a32, t32, a64, .. } = libraries;
     if a32 == 0 || t32 == 0 || a64 == 0 {
         return Err(format!("found {a32} A32, {t32} T32 and {a64} A64 instructions in the libraries"));
     }
     Ok(format!(
-        "no difference from objdump\n{} library variants: {libraries}\npseudo-random encodings: {random}",
+        "no difference from objdump\n{} library variants: {libraries}\npseudo-random encodings: {random}\ntexts of \
+         Armv8.1-M: {texts}",
         variants.len(),
     ))
 }

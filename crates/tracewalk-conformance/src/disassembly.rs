@@ -19,8 +19,8 @@ pub(crate) struct Line<'a> {
     pub(crate) isa: Isa,
     /// Whether the text marks the instruction as undefined or unpredictable.
     pub(crate) doubtful: bool,
-    mnemonic: &'a str,
-    operands: &'a str,
+    pub(crate) mnemonic: &'a str,
+    pub(crate) operands: &'a str,
 }
 
 /// The instruction's properties according to the text.

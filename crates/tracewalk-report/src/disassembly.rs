@@ -18,14 +18,15 @@
 
 use std::fmt;
 
-use exarmo_aarch32::{
-    BranchKind, DecodeError, Instruction as Decoded, ItState, TokenKind, TokenSink, a32, t32,
-};
+use exarmo_aarch32::{BranchKind, DecodeError, Instruction as Decoded, TokenKind, TokenSink, a32, t32};
 use tracewalk::ids::{Address, Isa, Location, Profile};
 use tracewalk::program::Program;
 
+mod block;
 mod instruction;
 mod m_profile;
+mod mve;
+mod template;
 
 pub use instruction::Disassembled;
 
@@ -63,44 +64,31 @@ impl Disassembler {
     fn thumb(self, program: &Program, code: &[u8], at: Location) -> Disassembled {
         let Some(first) = code.first_chunk().copied().map(u16::from_le_bytes) else { return data(code) };
         let bytes = t32::length(first);
-        let second = code.get(2..4).filter(|_| bytes == 4).and_then(|code| code.first_chunk());
         if self.profile == Profile::M
-            && let Some(text) = m_profile::disassemble(first, second.copied().map(u16::from_le_bytes))
+            && let Some(text) = m_profile(program, code, at)
         {
             return text;
         }
-        written(t32::decode_bytes(code, it_state(program, at)), code, at, bytes)
+        written(t32::decode_bytes(code, block::it_state(program, at)), code, at, bytes)
     }
 }
 
-/// The state of the IT block around the instruction at `at`.
-///
-/// The state does not depend on the path of execution: the IT instruction is searched in the code before. A block has at most
-/// four instructions, so the IT is at most three instructions of four bytes and its own length before the last.
-fn it_state(program: &Program, at: Location) -> ItState {
-    (1..=7)
-        .find_map(|halfwords| it_block_from(program, at.moved(-2 * halfwords), at))
-        .unwrap_or(ItState::Outside)
-}
-
-/// The state at `at` if an IT instruction at `from` has `at` in its block.
-fn it_block_from(program: &Program, from: Location, at: Location) -> Option<ItState> {
-    let halfword = |at: Location| program.code(at.address)?.first_chunk().copied().map(u16::from_le_bytes);
-    let it = halfword(from)?;
-    if it & 0xff00 != 0xbf00 || it & 0x000f == 0 {
-        return None;
+/// The instruction, if A profile lacks it or has another one in its place.
+fn m_profile(program: &Program, code: &[u8], at: Location) -> Option<Disassembled> {
+    let first = code.first_chunk().copied().map(u16::from_le_bytes)?;
+    if t32::length(first) == 2 {
+        let branch = m_profile::non_secure_branch(first)?;
+        return Some(branch.disassembled(2, block::condition(program, at)));
     }
-    // After the first half of a 32-bit instruction, the halfword is the second half and not an IT.
-    if halfword(from.moved(-2)).is_some_and(|before| t32::length(before) == 4) {
-        return None;
+    let second = code.get(2..)?.first_chunk().copied().map(u16::from_le_bytes)?;
+    let word = u32::from(first) << 16 | u32::from(second);
+    if let Some(vector) = mve::disassemble(word, at) {
+        return Some(vector.disassembled(4, block::vpt_letter(program, at)));
     }
-    let (mut state, mut next) = (ItState::Outside, from);
-    while next.bytes_since(from.address) < at.bytes_since(from.address) {
-        let code = program.code(next.address)?;
-        state = state.after(&t32::decode_bytes(code, state).ok()?);
-        next = next.after(t32::length(halfword(next)?).into());
+    match m_profile::disassemble(word, at) {
+        Some(instruction) => Some(instruction.disassembled(4, block::condition(program, at))),
+        None => m_profile::is_a_profile_only(word).then(|| data(code.get(..4).unwrap_or(code))),
     }
-    (next == at && state.in_block()).then_some(state)
 }
 
 fn written(decoded: Result<Decoded, DecodeError>, code: &[u8], at: Location, bytes: u8) -> Disassembled {
