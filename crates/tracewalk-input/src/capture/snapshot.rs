@@ -209,7 +209,7 @@ fn named_by(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let inside = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
     let Ok(list) = Ini::read(path) else { return Vec::new() };
     let sections = list.sections.iter().filter(|section| section.is("device_list") || section.is("trace"));
-    let values = sections.flat_map(|section| &section.entries).map(|entry| &entry.value);
+    let values = sections.flat_map(|section| &section.entries).map(|entry| &entry.value).take(MOST_DEVICES);
     let mut files = values.filter_map(|name| inside.resolve(name).ok()).collect::<Vec<_>>();
     for description in files.clone() {
         let Ok(ini) = Ini::read(&description) else { continue };
