@@ -7,6 +7,7 @@
 //!                                                                that of block `n` of the program
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -62,9 +63,12 @@ impl Save for ProgramCoverage {
         self.sources.iter().map(|source| source.capture.as_str()).collect()
     }
 
-    fn rename_capture(&mut self, from: &str, to: &str) {
-        let named = self.sources.iter_mut().filter(|source| source.capture == from);
-        named.for_each(|source| source.capture = plain(to.into()).into_owned());
+    fn rename_captures(&mut self, names: &BTreeMap<String, String>) {
+        for source in &mut self.sources {
+            if let Some(name) = names.get(&source.capture) {
+                source.capture = plain(name.into()).into_owned();
+            }
+        }
         // Merging expects the sources in their order.
         self.sources.sort();
     }

@@ -27,7 +27,7 @@ mod error;
 mod reading;
 pub(crate) mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
 
 use serde::de::DeserializeOwned;
@@ -65,9 +65,9 @@ pub trait Save: Merge {
         Vec::new()
     }
 
-    /// Renames its captures of the name `from`.
-    fn rename_capture(&mut self, from: &str, to: &str) {
-        let _ = (from, to);
+    /// Renames its captures: `names` has the new names by the old ones.
+    fn rename_captures(&mut self, names: &BTreeMap<String, String>) {
+        let _ = names;
     }
 
     /// Writes its items.
