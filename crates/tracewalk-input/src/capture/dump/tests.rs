@@ -158,6 +158,31 @@ fn text_of_windows_is_read() {
 }
 
 #[test]
+fn colours_and_times_are_no_part_of_a_log() {
+    let plain = "(gdb) x/2wx 0x20001000\n0x20001000 <buffer>:\t0x0000010c\t0x00000116\npc             0xe6                0xe6\n";
+    let stamped = |stamp: &str| plain.lines().map(|line| format!("{stamp}{line}\n")).collect::<String>();
+    let coloured = plain
+        .replace("0x20001000 ", "\x1b[34m0x20001000\x1b[m ")
+        .replace("pc", "\x1b]0;title\x07\x1b[1;31mpc\x1b(B\x1b[m");
+    let stamps = [
+        "[12:03:44] ",
+        "12:03:44.123 -> ",
+        "[    1.204000] ",
+        "2026-11-30T12:03:44Z ",
+        "Nov 30 12:03:44 ",
+        "[INFO] ",
+    ];
+    let expected = dump(plain);
+    for text in stamps.map(stamped).into_iter().chain([coloured]) {
+        let found = dump(&*text);
+        assert_eq!(pieces(&found), pieces(&expected), "{text}");
+        assert_eq!((&found.processor, found.other_lines.count), (&expected.processor, 1), "{text}");
+    }
+    let hex = "[12:03:44] :0400000000BF704786\n[12:03:45] :00000001FF\n";
+    assert_eq!(pieces(&dump(hex)), [(0, &[0, 0xbf, 0x70, 0x47][..])]);
+}
+
+#[test]
 fn numbers_without_addresses_have_none() {
     let dump = dump("03020100 07060504 0b0a0908 0f0e0d0c\n");
     assert_eq!(dump.form, Form::Numbers);
