@@ -39,7 +39,7 @@ pub(crate) fn read(
         let Some(address) = address else { return Ok(dump) };
         let bytes = match &dump {
             None => &buffer.bytes,
-            Some(MemoryDump { form: Form::Numbers, pieces, .. }) => {
+            Some(MemoryDump { form: Form::Numbers | Form::Bytes, pieces, .. }) => {
                 pieces.first().map_or(&buffer.bytes, |piece| &piece.bytes)
             }
             Some(dump) if dump.is_file => {

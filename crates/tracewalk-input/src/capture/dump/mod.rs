@@ -22,6 +22,7 @@
 //! # Ok::<(), tracewalk_input::capture::CaptureError>(())
 //! ```
 
+pub(super) mod byte_table;
 mod core_file;
 mod decimal;
 mod findings;

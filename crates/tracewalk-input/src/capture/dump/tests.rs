@@ -7,6 +7,7 @@ use tracewalk::protocol::mtb;
 
 use super::*;
 use crate::capture::tests::located;
+use crate::capture::wire::Recording;
 use crate::fixtures::{ALLOC, EXECUTE, Elf, WRITE};
 use crate::image::ImageErrorKind;
 
@@ -155,6 +156,32 @@ fn text_of_windows_is_read() {
     assert_eq!(pieces(&dump(text)), [(0x2000_0000, &expected[..])]);
     let wide = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
     assert_eq!(pieces(&dump(wide)), [(0x2000_0000, &expected[..])]);
+}
+
+#[test]
+fn bytes_that_were_decoded_elsewhere_are_read() {
+    let logic_1 = "Time [s],Value,Parity Error,Framing Error\n0.001,0x00,,\n0.002,0x80,Error,\n";
+    let logic_2 = "name,type,start_time,duration,data\n\"A, B\",\"data\",0.001,4.5e-06,0x00\n\"A, B\",\"error\",0.001,0,\n\
+                   \"A, B\",\"data\",0.002,4.5e-06,0x80\n";
+    for (text, form) in [(logic_1, Form::ByteTable), (logic_2, Form::ByteTable)] {
+        assert_eq!(
+            (dump(text).form, pieces(&dump(text))),
+            (form, vec![(u32::MAX, &[0, 0x80][..])]),
+            "{text}"
+        );
+        let recording = Recording::from_bytes("a.csv".as_ref(), text.as_bytes().to_vec().into());
+        assert!(recording.unwrap().is_none());
+    }
+    for text in ["00 00 00 80\n01 48\n", "0x00, 0x00, 0x00, 0x80,\r\n0x01, 0x48\r\n"] {
+        let found = dump(text);
+        assert_eq!(
+            (&found.form, pieces(&found)),
+            (&Form::Bytes, vec![(u32::MAX, &[0, 0, 0, 0x80, 1, 0x48][..])])
+        );
+    }
+    for other in ["Time [s],Value\n0.1,H\n", "Time [s],Value\n", "be ad\n"] {
+        assert!(read(other).unwrap().is_none(), "{other}");
+    }
 }
 
 #[test]
