@@ -104,7 +104,7 @@ pub(in crate::capture) fn separator(line: &str) -> u8 {
         !is_quoted
     });
     let outside = outside.collect::<Vec<_>>();
-    [b',', b'\t', b';'].into_iter().find(|separator| outside.contains(separator)).unwrap_or(b',')
+    [b';', b'\t', b','].into_iter().find(|separator| outside.contains(separator)).unwrap_or(b',')
 }
 
 /// Splits lines into cells. In quotes, a separator belongs to the cell, and two quotes stand for one (RFC
@@ -227,12 +227,7 @@ fn read(place: &Place) -> Result<Header, CaptureError> {
         if preamble.labels.is_empty() {
             preamble.labels = row;
         } else {
-            let found = row.join(",");
-            return Err(lines.error(Problem::Value {
-                key: "a row",
-                expected: "levels",
-                found: excerpt(&found),
-            }));
+            return Err(lines.error(Problem::NoLevels));
         }
     };
     let (clock, ticks_per_second) = clock(&preamble, &row);
@@ -256,11 +251,11 @@ fn clock(preamble: &Preamble, first_row: &[String]) -> (Clock, Option<f64>) {
     match (unit, preamble.rate) {
         (None, rate) => (Clock::Rows, rate),
         // Sigrok rounds the time to whole units; only the count of samples is exact.
-        (Some(_), Some(rate)) if !first_cell.contains(['.', 'e', 'E']) => {
+        (Some(_), Some(rate)) if !first_cell.contains(['.', ',', 'e', 'E']) => {
             (Clock::Samples(sigrok_period(rate)), Some(rate))
         }
         (Some(Some(power)), _) => (Clock::Time(power), Some(10_f64.powi(12))),
-        (Some(None), _) if first_cell.contains('.') => (Clock::Time(0), Some(10_f64.powi(12))),
+        (Some(None), _) if first_cell.contains(['.', ',']) => (Clock::Time(0), Some(10_f64.powi(12))),
         (Some(None), _) => (Clock::Samples(1), None),
     }
 }
@@ -291,7 +286,7 @@ fn names(preamble: &Preamble, columns: usize, clock: Clock) -> Vec<String> {
     (0..columns.saturating_sub(first)).map(name).collect()
 }
 
-/// Reads a decimal number, with an optional fraction and exponent, in units of 10^-`digits`.
+/// Reads a decimal number, with an optional fraction after a point or comma and exponent, in units of 10^-`digits`.
 fn parse_time(text: &str, digits: u32) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok().filter(|e| e.abs() <= 30)?),
@@ -301,7 +296,7 @@ fn parse_time(text: &str, digits: u32) -> Option<i128> {
         Some(rest) => (true, rest),
         None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, ""));
     let figures = || whole.bytes().chain(fraction.bytes());
     if figures().next().is_none() || figures().count() > 30 || !figures().all(|byte| byte.is_ascii_digit()) {
         return None;
