@@ -60,7 +60,7 @@ use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
 use super::dump::MemoryDump;
 use super::error::{CaptureError, CaptureErrorKind as Kind, OUTSIDE_TABLES};
-use super::format::{Format, Holds, description_in, names_of};
+use super::format::{Format, Holds, description_in, names_of, no_description};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
 use super::wire::{self, Recording, RecordingProblem, Role, Samples, Wire, WireOptions};
@@ -83,7 +83,7 @@ pub(super) const FORMAT: Format = Format {
     },
     open: |given, wires| match description_in(given, FILE) {
         Some(path) => read(&path?, wires, &given.roots),
-        None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
+        None => Err(no_description(given)),
     },
     names: |given| names_of(given, FILE, |path, roots| named_by(path, roots).unwrap_or_default()),
 };

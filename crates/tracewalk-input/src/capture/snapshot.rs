@@ -23,7 +23,7 @@ use super::buffers::{self, Metadata};
 use super::contents::{Buffer, Capture};
 use super::devices::{self, Class, Device};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
-use super::format::{Format, Holds, description_in, names_of, refuse_options};
+use super::format::{Format, Holds, description_in, names_of, no_description, refuse_options};
 use super::ini::Ini;
 use super::place::Place;
 use super::source::SourceDescription;
@@ -47,7 +47,7 @@ pub(super) const FORMAT: Format = Format {
     },
     open: |given, wires| match description_in(given, FILE) {
         Some(path) => refuse_options(read(&path?, &given.roots)?, wires),
-        None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
+        None => Err(no_description(given)),
     },
     names: |given| names_of(given, FILE, named_by),
 };

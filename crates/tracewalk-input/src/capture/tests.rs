@@ -258,7 +258,8 @@ fn a_file_of_trace_says_nothing_about_itself() {
     let error = Capture::open(&directory.path().join("missing.bin")).unwrap_err();
     assert_eq!(error.kind, CaptureErrorKind::File(FileProblem::Missing));
     let error = Capture::open(directory.path()).unwrap_err();
-    assert_eq!(error.kind, CaptureErrorKind::NoDescription);
+    let files = ["empty.bin", "swo.bin"].map(str::to_owned).to_vec();
+    assert_eq!(error.kind, CaptureErrorKind::NoDescription { files });
     let error = Capture::open(&directory.write("bad.toml", b"\xff")).unwrap_err();
     assert_eq!(error.kind, CaptureErrorKind::File(FileProblem::NotText { offset: 0 }));
 }
