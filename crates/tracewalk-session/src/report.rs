@@ -34,7 +34,8 @@ pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>
             Holds::Elf => return Err(OpenError::ElfFile(file)),
             Holds::Text if buffer.wires.is_some() => {
                 let head = buffer.bytes.get(..40).unwrap_or(&buffer.bytes);
-                let text = plain(String::from_utf8_lossy(head)).into_owned();
+                let text = String::from_utf8_lossy(head).split_whitespace().collect::<Vec<_>>().join(" ");
+                let text = plain(text.into()).into_owned();
                 return Err(OpenError::WireText { file, text });
             }
             Holds::Text | Holds::Recording => return Err(OpenError::NoTrace { file, format: format.name }),

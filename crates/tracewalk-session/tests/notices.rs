@@ -135,6 +135,15 @@ fn what_cannot_be_opened_says_why_as_data() {
 }
 
 #[test]
+fn an_image_of_a_description_that_cannot_be_used_is_left_out() {
+    let with_another = |text: Vec<u8>| [&text[..], b"[[image]]\nfile = 'trace.bin'\n"].concat();
+    let folder = copy_with(&example("m3-etmv3"), "capture.toml", with_another);
+    let notices = follow(Request::new(folder.path().to_owned()));
+    let left_out = notices.iter().find(|notice| notice.kind.name() == "image_left_out");
+    assert_eq!(left_out.map(Notice::severity), Some(Severity::Incomplete));
+}
+
+#[test]
 fn names_of_notices_are_kinds_names() {
     let kind = NoticeKind::StatedAbsent { id: TraceId::new(1).unwrap() };
     assert_eq!((kind.name(), kind.to_string()), ("stated_absent", "stated_absent".to_owned()));

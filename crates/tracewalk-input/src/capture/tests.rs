@@ -145,7 +145,6 @@ fn mistakes_in_a_description_are_reported_with_their_line() {
         ("OK[[source]]\nprotocol = 'pft'\nid = 0x80\n", ":5 description_trace_id"),
         ("OK[[source]]\nprotocol = 'pft'\nid = -1\n", ":5 description_type"),
         ("OK[[source]]\nprotocol = 'pft'\ncpu = 'cortex-m33x'\nname = 5\n", ":6 description_type"),
-        ("OK[[source]]\nprotocol = 'pft'\nregisters = { etmcrr = 1 }\n", ":5 description_unknown_key"),
         ("OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 1, ETMCR = 1 }\n", ":5 description_repeated"),
         (
             "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 0x1_0000_0000 }\n",
@@ -195,6 +194,27 @@ fn a_description_is_written_as_it_was_read() {
         .replace("offset = 1", "offset = 0x1")
         .replace("length = 3", "length = 0x3");
     assert_eq!(sorted(&text), sorted(&expected));
+}
+
+#[test]
+fn what_cannot_be_used_is_a_note_if_the_rest_can() {
+    let (directory, capture) = described(
+        "[[capture]]\nfile = 'trace.bin'\nname = 'a'\ndump = 'gone.log'\n[[capture]]\nfile = 'app.elf'\nname = 'b'\n\
+         [[source]]\nprotocol = 'etmv4'\ncapture = 'a'\nregisters = { trcidr9 = 1, trcidr8 = 2 }\n\
+         [[source]]\nprotocol = 'itm'\ncapture = 'b'\n",
+    );
+    let capture = capture.unwrap();
+    drop(directory);
+    let notes = capture.notes.iter().map(located).collect::<Vec<_>>();
+    let expected = [
+        "capture.toml:4 file_missing",
+        "capture.toml:6 file_empty",
+        "capture.toml:11 description_unknown_key",
+    ];
+    assert_eq!(notes, expected);
+    let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
+    assert_eq!(buffer.sources[0].registers.get("TRCIDR8"), Some(2));
+    assert_eq!((buffer.sources.len(), capture.other_sources.len(), capture.dump), (1, 1, None));
 }
 
 #[test]
