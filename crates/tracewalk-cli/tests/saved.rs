@@ -238,7 +238,7 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
         ("profile", head("profile") + program + "{\"some\":1}\n", "broken: 3: 7: `some`"),
         ("interrupts", head("interrupts") + program + "\u{fffd}", "broken: 3:"),
         ("coverage", head("coverage") + program, "saved_cut_off 2:"),
-        ("coverage", head("coverage") + "{\"end\":3}\n", "saved_lines 2: 1 3"),
+        ("coverage", head("coverage") + "{\"end\":[3,0]}\n", "saved_lines 2: 1 3"),
     ];
     for (command, text, message) in cases {
         std::fs::write(&file, text).unwrap();

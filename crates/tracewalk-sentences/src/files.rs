@@ -25,7 +25,10 @@ pub(super) fn of_capture(error: &CaptureError) -> Option<String> {
         }
         Kind::File(FileProblem::Missing) => Some("check the file's name".to_owned()),
         Kind::File(FileProblem::Denied) => None,
-        Kind::File(_) | Kind::NoDescription => {
+        Kind::NoDescription { files } if !files.is_empty() => {
+            Some("give the file of trace bytes, and the program with --image".to_owned())
+        }
+        Kind::File(_) | Kind::NoDescription { .. } => {
             Some("give a file of trace bytes with --container and --source".to_owned())
         }
         Kind::NamedFile { problem, by, .. } => Some(match problem {
@@ -263,7 +266,7 @@ mod tests {
             of_image(&ImageError { file: "app.elf".into(), kind, named_by: by.cloned().map(Box::new) })
         };
         let cases = [
-            (capture(CaptureErrorKind::NoDescription), "--container"),
+            (capture(CaptureErrorKind::NoDescription { files: Vec::new() }), "--container"),
             (capture(CaptureErrorKind::NotADirectory), "--root"),
             (capture(CaptureErrorKind::TraceId { found: 0x7f }), "--source"),
             (capture(CaptureErrorKind::NoMtbRegisters), "--registers"),

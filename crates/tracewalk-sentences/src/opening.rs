@@ -26,7 +26,8 @@ const NAMED_PIECES: usize = 4;
 pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
-        K::EntryLeftOut(problem) => format!("{problem}; it is left out"),
+        K::EntryLeftOut(problem) => left_out(problem, files::of_capture(problem)),
+        K::ImageLeftOut(problem) => left_out(problem, files::of_image(problem)),
         K::OtherBinary(binary) => other_binary(binary),
         K::BinariesMissing(binaries) => binaries_missing(binaries),
         K::ModulesLeftOut(modules) => modules_left_out(*modules),
@@ -131,6 +132,11 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         _ => return memory(notice).or_else(|| bytes(notice)).or_else(|| arrival(notice)),
     })
+}
+
+fn left_out(problem: &dyn std::fmt::Display, remedy: Option<String>) -> String {
+    let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    format!("{problem}; it is left out{remedy}")
 }
 
 /// The sentence of a notice about memory.

@@ -23,10 +23,14 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             Place::Growing(path) if path.exists() => "check that the program that writes the file runs",
             Place::Growing(_) => "check the file's name, and check that the program that writes it runs",
         },
-        OpenError::ElfFile(file) => {
+        OpenError::ElfFile(file) | OpenError::Program { file, .. } => {
             let file = file.display();
             return Some(format!("give the trace's file first, and the program with --image {file}"));
         }
+        OpenError::SavedFile { file, kind } => {
+            return Some(format!("read it with `tracewalk {kind} {}`", file.display()));
+        }
+        OpenError::WireText { .. } => "choose the wire of the trace with --channel NAME=swo",
         OpenError::PerfData(_) => {
             "save the recording to a file if it came through a pipe, and give that file alone"
         }

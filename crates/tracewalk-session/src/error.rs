@@ -40,6 +40,12 @@ pub enum OpenError {
     NoByte { place: Place, end: End },
     /// The file is an ELF file.
     ElfFile(PathBuf),
+    /// The file is records of a program.
+    Program { file: PathBuf, form: Form },
+    /// The file is saved by this command.
+    SavedFile { file: PathBuf, kind: &'static str },
+    /// The bytes that were read from a recording are text, which begins like this.
+    WireText { file: PathBuf, text: String },
     /// The file is a perf.data, whose records are not read.
     PerfData(PathBuf),
     /// The file is of another format than trace, by its name.
@@ -205,6 +211,16 @@ impl fmt::Display for OpenError {
                 (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before the first byte"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
+            Self::Program { file, form } => {
+                write!(f, "{}: looks like a program ({form}), expected trace bytes", file.display())
+            }
+            Self::SavedFile { file, kind } => {
+                write!(f, "{}: is a saved file of {kind}, expected trace bytes", file.display())
+            }
+            Self::WireText { file, text } => {
+                let file = file.display();
+                write!(f, "{file}: the bytes on the wire are text, `{text}`, expected trace bytes")
+            }
             Self::PerfData(file) => {
                 write!(f, "{}: is a perf.data file, expected trace bytes", file.display())
             }

@@ -39,7 +39,7 @@ pub(crate) fn read(
         let Some(address) = address else { return Ok(dump) };
         let bytes = match &dump {
             None => &buffer.bytes,
-            Some(MemoryDump { form: Form::Numbers, pieces, .. }) => {
+            Some(MemoryDump { form: Form::Numbers | Form::Bytes, pieces, .. }) => {
                 pieces.first().map_or(&buffer.bytes, |piece| &piece.bytes)
             }
             Some(dump) if dump.is_file => {
@@ -72,7 +72,13 @@ pub(crate) fn choose(
 ) -> Result<Dumped, OpenError> {
     say_what_was_read(&buffer.file, &dump, observer);
     add_registers(buffer, &dump, observer);
-    let chosen = trace_pieces(buffer, &dump, program)?;
+    let refused = |error| match error {
+        OpenError::NoPiece { file, .. } if is_of_records(&dump) => {
+            OpenError::Program { file, form: dump.form.clone() }
+        }
+        error => error,
+    };
+    let chosen = trace_pieces(buffer, &dump, program).map_err(refused)?;
     // Pieces are chosen so that they can be joined.
     let Some(JoinedMemory { address, bytes, holes }) = dump.join(chosen.clone()) else {
         return Err(OpenError::NoPiece { file: buffer.file.clone(), pieces: dump.pieces.len() as u64 });
@@ -175,9 +181,13 @@ fn trace_pieces(
 ) -> Result<Range<usize>, OpenError> {
     let (file, pieces) = (buffer.file.clone(), dump.pieces.len() as u64);
     if let [piece] = &dump.pieces[..] {
-        // The processor's own registers are not a trace buffer: the log lacks it.
+        // The processor's own registers are not a trace buffer: the log lacks it. Nor is code.
         let is_registers = piece.address.is_some_and(|address| SYSTEM_CONTROL.contains(&address.get()));
-        return if is_registers { Err(OpenError::NoPiece { file, pieces }) } else { Ok(0..1) };
+        return if is_registers || is_of_records(dump) && has_vectors(piece) {
+            Err(OpenError::NoPiece { file, pieces })
+        } else {
+            Ok(0..1)
+        };
     }
     if let Some(container) = buffer.container.as_ref().filter(|container| container.value != Container::Mtb) {
         return Err(OpenError::SeveralPieces { file, pieces, container: container.value });
@@ -197,6 +207,24 @@ fn trace_pieces(
     let found = found.ok_or(OpenError::NoPiece { file, pieces })?;
     buffer.container.get_or_insert_with(|| Stated::new(Container::Mtb, Origin::Detected));
     Ok(found)
+}
+
+/// Whether the file may be a program's.
+const fn is_of_records(dump: &MemoryDump) -> bool {
+    matches!(dump.form, Form::IntelHex | Form::SRecords)
+}
+
+/// Whether memory begins with an M-profile processor's vectors: a stack pointer, and handlers after them.
+fn has_vectors(piece: &MemoryPiece) -> bool {
+    let Some(start) = piece.address else { return false };
+    let word = |index: u64| piece.word(start.checked_add(4 * index)?);
+    let is_handler = |index| {
+        word(index).is_some_and(|word| {
+            let offset = Address::from(word).offset_from(start);
+            word & 1 == 1 && offset.is_some_and(|offset| offset < piece.bytes.len() as u64)
+        })
+    };
+    word(0).is_some_and(|stack| stack >> 28 == 2 && stack % 4 == 0) && (1..4).all(is_handler)
 }
 
 /// The pieces that hold most of the buffer that the registers describe.

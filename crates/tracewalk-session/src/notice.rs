@@ -180,6 +180,8 @@ pub struct ModulesLeftOut {
 pub enum NoticeKind {
     /// An entry of the description is unusable and was left out.
     EntryLeftOut(CaptureError),
+    /// An image that the description names cannot be used, and was left out.
+    ImageLeftOut(ImageError),
     /// A file that ran has another build-id here, and is not used.
     OtherBinary(Box<Binary>),
     /// The code of files that were mapped is not known.

@@ -70,6 +70,7 @@ impl Session {
             observer.say(NoticeKind::EntryLeftOut(error.clone()));
         }
         let mut loader = loader(&request);
+        leave_out_images(&mut capture, &mut loader, observer);
         let memory = memory::read(&capture, request.stated.dump_address)?;
         report::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
@@ -200,6 +201,27 @@ impl Session {
 fn shared_programs(request: &Request, dumps: &[Option<Dumped>]) -> Shared {
     let is_own = dumps.iter().any(Option::is_some);
     request.shared.clone().filter(|_| !is_own).unwrap_or_default()
+}
+
+/// Leaves out the images of the description that a source needs and that cannot be used, if others can be.
+fn leave_out_images(capture: &mut Capture, loader: &mut ImageLoader, observer: &dyn Observer) {
+    let cores = capture.sources().map(|source| source.core.clone()).chain([None]).collect::<Vec<_>>();
+    let load = |image: &ImageRequest| {
+        let is_needed = cores.iter().any(|core| image.is_for(core.as_deref()));
+        is_needed.then(|| loader.load(image).map(drop))
+    };
+    let loaded = capture.images.iter().map(load).collect::<Vec<_>>();
+    if !loaded.iter().flatten().any(Result::is_ok) {
+        return;
+    }
+    let mut loaded = loaded.into_iter();
+    capture.images.retain(|_| match loaded.next().flatten() {
+        Some(Err(problem)) => {
+            observer.say(NoticeKind::ImageLeftOut(problem));
+            false
+        }
+        _ => true,
+    });
 }
 
 /// The reader of images, which shares them with other sessions if these share a cache.

@@ -1,6 +1,7 @@
 //! Notices about the contents of a capture, before anything is decoded.
 
 use tracewalk::frame::{Cause, Discontinuity, Framing};
+use tracewalk::plain::plain;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire;
@@ -9,6 +10,7 @@ use tracewalk_input::{Origin, OtherFile, Setting};
 
 use crate::contents::recognise;
 use crate::error::OpenError;
+use crate::gather::saved_kind_of;
 use crate::infer::{Certainty, Finding};
 use crate::model::{Contents, Identified, OLDEST_BYTE};
 use crate::notice::{Inferred, NoticeKind, Question};
@@ -23,10 +25,19 @@ pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>
             continue;
         }
         let (file, format) = (buffer.file.clone(), Capture::format_of(&buffer.bytes));
+        if let Some(kind) = saved_kind_of(&file).filter(|_| memory.is_none()) {
+            return Err(OpenError::SavedFile { file, kind });
+        }
         match format.holds {
             Holds::PerfData => return Err(OpenError::PerfData(file)),
             _ if memory.is_some() => {}
             Holds::Elf => return Err(OpenError::ElfFile(file)),
+            Holds::Text if buffer.wires.is_some() => {
+                let head = buffer.bytes.get(..40).unwrap_or(&buffer.bytes);
+                let text = String::from_utf8_lossy(head).split_whitespace().collect::<Vec<_>>().join(" ");
+                let text = plain(text.into()).into_owned();
+                return Err(OpenError::WireText { file, text });
+            }
             Holds::Text | Holds::Recording => return Err(OpenError::NoTrace { file, format: format.name }),
             Holds::Description | Holds::Trace => {}
         }

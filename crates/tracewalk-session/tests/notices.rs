@@ -109,8 +109,38 @@ fn what_cannot_be_opened_says_why_as_data() {
     assert!(matches!(Session::open(elf), Err(OpenError::ElfFile(_))));
     let missing = Request::new(example("missing"));
     assert!(matches!(Session::open(missing), Err(OpenError::Capture(_))));
+    let opened = |bytes: &[u8]| {
+        let folder = copy_with(&example("m3-etmv3"), "trace.bin", |_| bytes.to_vec());
+        Session::open(Request::new(folder.path().join("trace.bin"))).map(drop)
+    };
+    let saved = opened(b"{\"saved\":\"coverage\",\"version\":1}\n");
+    assert!(matches!(saved, Err(OpenError::SavedFile { kind: "coverage", .. })));
+    // Vectors, and the handler after them.
+    let program = ":10000000001000201100000011000000110000008D\n:0400100000BF704776\n:00000001FF\n";
+    assert!(matches!(opened(program.as_bytes()), Err(OpenError::Program { .. })));
+    // A UART at 4 microseconds a bit.
+    let mut recording = "$timescale 1 us $end $var wire 1 ! TX $end $enddefinitions $end\n#0 1!\n".to_owned();
+    let levels = b"hello world".iter().flat_map(|byte| {
+        let bits = (0..8).map(move |bit| byte >> bit & 1);
+        std::iter::once(0).chain(bits).chain([1])
+    });
+    for (level, number) in levels.zip(0..) {
+        recording += &format!("#{} {level}!\n", 100 + 4 * number);
+    }
+    recording += "#1000\n";
+    let Err(OpenError::WireText { text, .. }) = opened(recording.as_bytes()) else { panic!("text on a wire") };
+    assert_eq!(text, "hello world");
     let absent = Request { ids: vec![TraceId::new(0x33).unwrap()], ..Request::new(example("a15-pft")) };
     assert!(matches!(Session::open(absent), Err(OpenError::IdAbsent { .. } | OpenError::NoTraceIds(_))));
+}
+
+#[test]
+fn an_image_of_a_description_that_cannot_be_used_is_left_out() {
+    let with_another = |text: Vec<u8>| [&text[..], b"[[image]]\nfile = 'trace.bin'\n"].concat();
+    let folder = copy_with(&example("m3-etmv3"), "capture.toml", with_another);
+    let notices = follow(Request::new(folder.path().to_owned()));
+    let left_out = notices.iter().find(|notice| notice.kind.name() == "image_left_out");
+    assert_eq!(left_out.map(Notice::severity), Some(Severity::Incomplete));
 }
 
 #[test]

@@ -102,6 +102,16 @@ impl Runs {
 
     /// Adds other runs. Runs of one name are one run.
     pub fn add(&mut self, other: &Self) {
+        // A saved file has its runs in order.
+        if self.names.last() < other.names.first() {
+            let before = self.names.len();
+            self.names.extend_from_slice(&other.names);
+            for (block, set) in &other.blocks {
+                let runs = self.blocks.entry(*block).or_default();
+                set.iter().for_each(|run| runs.insert(before + run));
+            }
+            return;
+        }
         let mut names = self.names.iter().chain(&other.names).cloned().collect::<Vec<_>>();
         names.sort_unstable();
         names.dedup();

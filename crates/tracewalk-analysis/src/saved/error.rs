@@ -40,6 +40,13 @@ pub enum SavedErrorKind {
         /// The number of lines stated.
         expected: u64,
     },
+    /// The last line states a checksum that the lines before it do not have.
+    Damaged {
+        /// The checksum found.
+        found: u32,
+        /// The checksum stated.
+        expected: u32,
+    },
     /// The file has ended before this line.
     AfterEnd,
     /// The line is not a valid item.
@@ -77,6 +84,7 @@ impl SavedErrorKind {
             Self::Version { .. } => "saved_version",
             Self::CutOff => "saved_cut_off",
             Self::Lines { .. } => "saved_lines",
+            Self::Damaged { .. } => "saved_damaged",
             Self::AfterEnd => "saved_behind_end",
             Self::Item { .. } => "saved_item",
             Self::Misplaced => "saved_misplaced",
@@ -114,6 +122,9 @@ impl fmt::Display for SavedError {
             SavedErrorKind::CutOff => f.write_str("the file is cut off here"),
             SavedErrorKind::Lines { found, expected } => {
                 write!(f, "found {found} lines before the end, expected {expected}")
+            }
+            SavedErrorKind::Damaged { found, expected } => {
+                write!(f, "the lines before it are damaged: found checksum {found}, expected {expected}")
             }
             SavedErrorKind::AfterEnd => f.write_str("is after the end of the saved data"),
             SavedErrorKind::Item { column, problem } => write!(f, "column {column}: {problem}"),

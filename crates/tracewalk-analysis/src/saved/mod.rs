@@ -4,7 +4,7 @@
 //! {"saved":"coverage","version":1,"complete":true}        the kind, and whether all captures were decoded to their ends
 //! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; the next lines are its own
 //! …                                                       the program's items
-//! {"end":4711}                                            the end, and the number of lines before it
+//! {"end":[4711,907060870]}                                the end, the number of lines before it, and the CRC-32 of their bytes
 //! ```
 //!
 //! Each line is one JSON value: an item by its name. Equal answers give equal text. serde writes the items by their types, which
@@ -27,7 +27,7 @@ mod error;
 mod reading;
 pub(crate) mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
 
 use serde::de::DeserializeOwned;
@@ -65,9 +65,9 @@ pub trait Save: Merge {
         Vec::new()
     }
 
-    /// Renames its captures of the name `from`.
-    fn rename_capture(&mut self, from: &str, to: &str) {
-        let _ = (from, to);
+    /// Renames its captures: `names` has the new names by the old ones.
+    fn rename_captures(&mut self, names: &BTreeMap<String, String>) {
+        let _ = names;
     }
 
     /// Writes its items.
@@ -127,22 +127,27 @@ const fn is_false(flag: &bool) -> bool {
 enum Frame {
     /// A program: the next items belong to it.
     Program { id: ProgramId, images: BTreeSet<String> },
-    /// The last line.
-    End(u64),
+    /// The last line: the number of lines before it, and the CRC-32 of their bytes.
+    End(u64, u32),
 }
 
 /// The output of items.
 pub struct Saving<'a> {
     out: &'a mut dyn Write,
+    line: Vec<u8>,
     lines: u64,
+    checksum: crc32fast::Hasher,
 }
 
 impl Saving<'_> {
     /// Writes an item.
     pub(crate) fn item(&mut self, item: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut *self.out, item)?;
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, item)?;
+        self.line.push(b'\n');
         self.lines += 1;
-        self.out.write_all(b"\n")
+        self.checksum.update(&self.line);
+        self.out.write_all(&self.line)
     }
 }
 
@@ -153,7 +158,7 @@ impl<T: Save> Programs<T> {
     ///
     /// If `out` fails.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut out = Saving { out, lines: 0 };
+        let mut out = Saving { out, line: Vec::new(), lines: 0, checksum: crc32fast::Hasher::new() };
         let runs = self.programs.values().any(|program| !program.found.runs().is_empty());
         let (saved, complete) = (T::KIND.to_owned(), Some(self.complete));
         let head = Head { saved, version: VERSION, complete, runs };
@@ -163,7 +168,8 @@ impl<T: Save> Programs<T> {
             out.item(&Frame::Program { id: id.clone(), images })?;
             found.save_items(&mut out)?;
         }
-        out.item(&Frame::End(out.lines))
+        let checksum = out.checksum.clone().finalize();
+        out.item(&Frame::End(out.lines, checksum))
     }
 
     /// Reads answers, line by line.
@@ -204,8 +210,8 @@ impl<T: Save> Programs<T> {
                         .into_iter()
                         .for_each(|(id, images, items)| programs.add(id, images, items.finish()));
                 }
-                Frame::End(expected) => {
-                    input.counts(expected)?;
+                Frame::End(lines, checksum) => {
+                    input.check(lines, checksum)?;
                     program
                         .into_iter()
                         .for_each(|(id, images, items)| programs.add(id, images, items.finish()));

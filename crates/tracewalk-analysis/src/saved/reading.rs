@@ -9,14 +9,16 @@ pub(super) struct Input<R> {
     from: R,
     line: Vec<u8>,
     number: usize,
+    /// Of the lines before `line`.
+    checksum: crc32fast::Hasher,
 }
 
 /// The longest first line.
 const LONGEST_HEAD: u64 = 1 << 10;
 
 impl<R: BufRead> Input<R> {
-    pub(super) const fn new(from: R) -> Self {
-        Self { from, line: Vec::new(), number: 1 }
+    pub(super) fn new(from: R) -> Self {
+        Self { from, line: Vec::new(), number: 1, checksum: crc32fast::Hasher::new() }
     }
 
     /// The number of the line that was read last, from 1.
@@ -33,6 +35,7 @@ impl<R: BufRead> Input<R> {
     /// The next line, with its end; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, SavedErrorKind> {
         self.is_ended()?;
+        self.checksum.update(&self.line);
         self.line.clear();
         if self.from.read_until(b'\n', &mut self.line)? == 0 {
             // The line before was the last one.
@@ -48,10 +51,16 @@ impl<R: BufRead> Input<R> {
         if self.line.ends_with(b"\n") { Ok(()) } else { Err(SavedErrorKind::CutOff) }
     }
 
-    /// The last line was read; checks the number of lines that it states.
-    pub(super) fn counts(&self, expected: u64) -> Result<(), SavedErrorKind> {
+    /// The last line was read; checks the number and the checksum of the lines before it.
+    pub(super) fn check(&self, lines: u64, checksum: u32) -> Result<(), SavedErrorKind> {
         let found = u64::try_from(self.number).unwrap_or(u64::MAX).saturating_sub(1);
-        if found == expected { Ok(()) } else { Err(SavedErrorKind::Lines { found, expected }) }
+        if found != lines {
+            return Err(SavedErrorKind::Lines { found, expected: lines });
+        }
+        match self.checksum.clone().finalize() {
+            found if found == checksum => Ok(()),
+            found => Err(SavedErrorKind::Damaged { found, expected: checksum }),
+        }
     }
 
     /// Refuses further lines.

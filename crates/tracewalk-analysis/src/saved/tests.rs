@@ -3,7 +3,7 @@ use crate::coverage::Coverage;
 
 /// A file with these lines and the line that ends it.
 pub(crate) fn ended(lines: &str) -> String {
-    format!("{lines}{{\"end\":{}}}\n", lines.lines().count())
+    format!("{lines}{{\"end\":[{},{}]}}\n", lines.lines().count(), crc32fast::hash(lines.as_bytes()))
 }
 
 pub(crate) fn saved<T: Save>(programs: &Programs<T>) -> String {
@@ -20,46 +20,47 @@ pub(crate) fn read<T: Save>(text: &str) -> Result<Programs<T>, (usize, SavedErro
     })
 }
 
-/// Checks that `programs` is saved as `text` and that reading `text` and saving it again gives `text`.
-pub(crate) fn is_saved_as<T: Save>(programs: &Programs<T>, text: &str) {
-    assert_eq!(saved(programs), text);
-    assert_eq!(saved(&read::<T>(text).unwrap()), text);
+/// Checks that what is read from `lines` is saved as they are.
+pub(crate) fn is_saved_again<T: Save>(lines: &str) {
+    let text = ended(lines);
+    assert_eq!(saved(&read::<T>(&text).unwrap()), text);
 }
 
 const SAVED: &str = r#"{"saved":"coverage","version":1,"complete":true}
 {"program":{"id":{"build":["0abc","ff"]},"images":["a name.elf"]}}
 {"block":["100","104","t32","taken","every",15]}
 {"program":{"id":{"code":"0101010101010101010101010101010101010101010101010101010101010101"},"images":[]}}
-{"end":4}
 "#;
 
 #[test]
 fn programs_stand_one_after_the_other() {
-    let coverage = read(SAVED).unwrap();
-    is_saved_as::<crate::coverage::ProgramCoverage>(&coverage, SAVED);
+    is_saved_again::<crate::coverage::ProgramCoverage>(SAVED);
+    let coverage: Coverage = read(&ended(SAVED)).unwrap();
     assert_eq!(coverage.programs.len(), 2);
 }
 
 #[test]
 fn what_is_of_a_part_of_a_capture_stays_so() {
-    let cut = SAVED.replace("true", "false");
-    is_saved_as::<crate::coverage::ProgramCoverage>(&read(&cut).unwrap(), &cut);
+    is_saved_again::<crate::coverage::ProgramCoverage>(&SAVED.replace("true", "false"));
 }
 
 #[test]
 fn whatever_is_lost_or_added_is_refused_where_it_shows() {
     let kind = |text: &str| read::<crate::coverage::ProgramCoverage>(text).unwrap_err();
-    let lines = SAVED.split_inclusive('\n').collect::<Vec<_>>();
+    let saved = ended(SAVED);
+    let lines = saved.split_inclusive('\n').collect::<Vec<_>>();
     for end in 1..lines.len() {
         assert_eq!(kind(&lines[..end].concat()), (end, SavedErrorKind::CutOff), "{end}");
     }
-    assert_eq!(kind(&SAVED[..SAVED.len() - 1]), (lines.len(), SavedErrorKind::CutOff));
-    assert_eq!(kind(&SAVED.repeat(2)), (lines.len() + 1, SavedErrorKind::AfterEnd));
+    assert_eq!(kind(&saved[..saved.len() - 1]), (lines.len(), SavedErrorKind::CutOff));
+    assert_eq!(kind(&saved.repeat(2)), (lines.len() + 1, SavedErrorKind::AfterEnd));
     let (last, before) = lines.split_last().unwrap();
     let fewer = [&before[..1], &before[2..], &[*last]].concat().concat();
     assert!(kind(&fewer).0 <= lines.len(), "{fewer}");
-    let without_block = SAVED.replace("{\"block\":[\"100\",\"104\",\"t32\",\"taken\",\"every\",15]}\n", "");
+    let without_block = saved.replace("{\"block\":[\"100\",\"104\",\"t32\",\"taken\",\"every\",15]}\n", "");
     assert_eq!(kind(&without_block), (4, SavedErrorKind::Lines { found: 3, expected: 4 }));
+    let (line, damaged) = kind(&saved.replace("15]", "14]"));
+    assert_eq!((line, damaged.name()), (5, "saved_damaged"));
 }
 
 #[test]

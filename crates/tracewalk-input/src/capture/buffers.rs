@@ -107,6 +107,11 @@ impl Metadata {
         })
     }
 
+    /// Whether the file describes a buffer with this name.
+    pub(super) fn describes(&self, buffer: &str) -> bool {
+        self.buffers.iter().any(|known| known.name == buffer)
+    }
+
     /// An error in the trace file.
     pub(super) fn error(&self, line: u32, kind: Kind) -> CaptureError {
         CaptureError { file: self.path.clone(), line: Some(line), kind }
@@ -151,8 +156,8 @@ fn format(word: &str) -> Result<(Container, Blocks), Kind> {
     }
 }
 
-/// Reads the buffers' files, each once.
-pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
+/// Reads the buffers' files, each once. Buffers that cannot be read are left out, with a note, if others can be.
+pub(super) fn load(metadata: &Metadata, notes: &mut Vec<CaptureError>) -> Result<Vec<Buffer>, CaptureError> {
     let mut files = BTreeMap::new();
     let mut buffers = Vec::new();
     for section in &metadata.buffers {
@@ -161,14 +166,18 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
             metadata.error(by.line, Kind::NamedFile { file: section.file.clone(), problem, by })
         };
         let bytes = match files.get(&(&section.file, section.blocks)) {
-            Some(bytes) => crate::bytes::Bytes::clone(bytes),
+            Some(bytes) => Ok(crate::bytes::Bytes::clone(bytes)),
             None => file::map(&section.file, file::LONGEST_CAPTURE)
                 .and_then(|bytes| section.blocks.payload(bytes))
-                .map_err(error)?,
+                .and_then(|bytes| if bytes.is_empty() { Err(FileProblem::Empty) } else { Ok(bytes) }),
         };
-        if bytes.is_empty() {
-            return Err(error(FileProblem::Empty));
-        }
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(problem) => {
+                notes.push(error(problem));
+                continue;
+            }
+        };
         files.insert((&section.file, section.blocks), bytes.clone());
         buffers.push(Buffer {
             name: section.name.clone(),
@@ -183,6 +192,10 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
             wires: None,
             origin: section.origin.clone(),
         });
+    }
+    match notes.pop() {
+        Some(error) if buffers.is_empty() => return Err(error),
+        note => notes.extend(note),
     }
     Ok(buffers)
 }

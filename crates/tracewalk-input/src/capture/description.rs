@@ -60,13 +60,13 @@ use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
 use super::dump::MemoryDump;
 use super::error::{CaptureError, CaptureErrorKind as Kind, OUTSIDE_TABLES};
-use super::format::{Format, Holds, description_in, names_of};
+use super::format::{Format, Holds, description_in, names_of, no_description};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
 use super::wire::{self, Recording, RecordingProblem, Role, Samples, Wire, WireOptions};
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
-use crate::file;
+use crate::file::{self, FileProblem};
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
 use crate::origin::Stated;
@@ -83,7 +83,7 @@ pub(super) const FORMAT: Format = Format {
     },
     open: |given, wires| match description_in(given, FILE) {
         Some(path) => read(&path?, wires, &given.roots),
-        None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
+        None => Err(no_description(given)),
     },
     names: |given| names_of(given, FILE, |path, roots| named_by(path, roots).unwrap_or_default()),
 };
@@ -111,17 +111,39 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
     }
     let mut buffers = Vec::<Buffer>::new();
     let (mut timestamp_frequency, mut dump) = (None, None);
+    let (mut notes, mut left_out, mut other_sources) = (Vec::new(), Vec::new(), Vec::new());
     for table in &tables {
-        let buffer = read_buffer(&document, table, wires)?;
+        timestamp_frequency = timestamp_frequency.or(table.number("timestamp_frequency", u64::MAX)?);
+        match table.file("capture", "dump")? {
+            Some(named) if !named.value.exists() => {
+                notes.push(table.unreadable("[capture]", "dump", &named.value, FileProblem::Missing));
+            }
+            named => dump = dump.or(named),
+        }
+        let buffer = match read_buffer(&document, table, wires) {
+            Err(error) if tables.len() > 1 && matches!(error.kind, Kind::NamedFile { .. }) => {
+                left_out.extend(name_of(table)?);
+                notes.push(error);
+                continue;
+            }
+            buffer => buffer?,
+        };
         if buffers.iter().any(|known| known.name == buffer.name) {
             return Err(table.error_at("name", Kind::Repeated { key: excerpt(&buffer.name) }));
         }
         buffers.push(buffer);
-        timestamp_frequency = timestamp_frequency.or(table.number("timestamp_frequency", u64::MAX)?);
-        dump = dump.or(table.file("capture", "dump")?);
+    }
+    if buffers.is_empty()
+        && let Some(error) = notes.pop()
+    {
+        return Err(error);
     }
     for table in root.tables("source")? {
-        let source = read_source(&document, &table)?;
+        let source = read_source(&document, &table, &mut notes)?;
+        if table.text("capture")?.is_some_and(|name| left_out.contains(&name.value)) {
+            other_sources.push(source);
+            continue;
+        }
         let sources = &mut buffer_of(&table, &mut buffers)?.sources;
         if let Some(id) = source.id.filter(|id| sources.iter().any(|known| known.id == Some(*id))) {
             return Err(table.error_at("id", Kind::Repeated { key: format!("id = {id}") }));
@@ -133,14 +155,23 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
     Ok(Capture {
         path: path.to_owned(),
         buffers,
-        other_sources: Vec::new(),
+        other_sources,
         images,
         timestamp_frequency: timestamp_frequency.map(|stated| Stated::new(stated.value, stated.origin)),
         dump,
-        notes: Vec::new(),
+        notes,
         unused: Vec::new(),
         recorded: None,
     })
+}
+
+/// A buffer's name: the stated one, else the file's.
+fn name_of(table: &Table<'_, '_>) -> Result<Option<String>, CaptureError> {
+    if let Some(name) = table.text("name")? {
+        return Ok(Some(name.value));
+    }
+    let file = table.file("[capture]", "file")?;
+    Ok(file.map(|file| plain(file.value.file_name().unwrap_or_default().to_string_lossy()).into_owned()))
 }
 
 /// The buffer with a source's trace: the one that the source names, or the only one.
@@ -222,17 +253,13 @@ fn read_buffer(
         }
         None => {
             let bytes = file::map(&file.value, file::LONGEST_CAPTURE);
-            let is_there =
-                |bytes: Bytes| if bytes.is_empty() { Err(file::FileProblem::Empty) } else { Ok(bytes) };
+            let is_there = |bytes: Bytes| if bytes.is_empty() { Err(FileProblem::Empty) } else { Ok(bytes) };
             let bytes = bytes.and_then(is_there).and_then(|bytes| blocks.payload(bytes));
             (bytes.map_err(name_problem)?, None)
         }
     };
     let container = container.or_else(|| container::of_wires(wires.as_ref()?));
-    let name = match table.text("name")? {
-        Some(name) => name.value,
-        None => plain(file.value.file_name().unwrap_or_default().to_string_lossy()).into_owned(),
-    };
+    let name = name_of(table)?.unwrap_or_default();
     let arrangement = read_arrangement(table)?;
     let mut buffer = Buffer {
         name,
@@ -303,7 +330,12 @@ fn read_wire_options(table: &Table<'_, '_>) -> Result<WireOptions, CaptureError>
     Ok(WireOptions { wire, baud, channels, inverted, samples })
 }
 
-fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescription, CaptureError> {
+/// Reads a source. Registers with unknown names are left out, with a note.
+fn read_source(
+    document: &Document,
+    table: &Table<'_, '_>,
+    notes: &mut Vec<CaptureError>,
+) -> Result<SourceDescription, CaptureError> {
     const PLACE: &str = "[[source]]";
     table.check_keys(
         PLACE,
@@ -321,7 +353,7 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
     }
     source.name = table.text("name")?.map(|name| name.value);
     source.core = table.text("core")?.map(|core| core.value);
-    source.registers = read_registers(table, &source.protocol)?;
+    source.registers = read_registers(table, &source.protocol, notes)?;
     add_other_registers(table, &mut source)?;
     source.add_usual_registers();
     source.add_id_from_registers();
@@ -329,7 +361,11 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
 }
 
 /// Reads `registers`: a table, or the name of a file.
-fn read_registers(source: &Table<'_, '_>, protocol: &Protocol) -> Result<Registers, CaptureError> {
+fn read_registers(
+    source: &Table<'_, '_>,
+    protocol: &Protocol,
+    notes: &mut Vec<CaptureError>,
+) -> Result<Registers, CaptureError> {
     if source.is_text("registers") {
         return match source.file("[[source]]", "registers")? {
             Some(file) => MemoryDump::registers_of(&file.value).map_err(|error| match error.kind {
@@ -342,12 +378,13 @@ fn read_registers(source: &Table<'_, '_>, protocol: &Protocol) -> Result<Registe
     let mut registers = Registers::new();
     let Some(table) = source.table("registers")? else { return Ok(registers) };
     for key in table.keys() {
-        let name =
-            known(key, &DECODING).ok().filter(|name| protocol.has_register(name)).ok_or_else(|| {
-                let nearest = nearest(key, protocol.register_names().iter().copied()).unwrap_or("");
-                let place = format!("the registers of {}", protocol.name());
-                table.error_at(key, Kind::UnknownKey { place, key: excerpt(key), nearest })
-            })?;
+        let name = known(key, &DECODING).ok().filter(|name| protocol.has_register(name));
+        let Some(name) = name else {
+            let nearest = nearest(key, protocol.register_names().iter().copied()).unwrap_or("");
+            let place = format!("the registers of {}", protocol.name());
+            notes.push(table.error_at(key, Kind::UnknownKey { place, key: excerpt(key), nearest }));
+            continue;
+        };
         if registers.stated(name).is_some() {
             return Err(table.error_at(key, Kind::Repeated { key: name.to_owned() }));
         }

@@ -22,6 +22,8 @@ use crate::paths::Confinement;
 pub(super) struct Device {
     pub(super) name: String,
     pub(super) class: Class,
+    /// The class, as the file spells it.
+    pub(super) class_word: String,
     /// A core's type.
     pub(super) cpu: Option<Stated<String>>,
     /// A core's memory.
@@ -49,7 +51,8 @@ pub(super) fn read(
     let missing = || Kind::MissingKey { place: "the file".to_owned(), key: "[device]" };
     let section = ini.section("device").ok_or_else(|| place.error(None, missing()))?;
     let name = place.required(section, "name")?.value.clone();
-    let class = match place.required(section, "class")?.value.to_ascii_lowercase().as_str() {
+    let class_word = place.required(section, "class")?.value.clone();
+    let class = match class_word.to_ascii_lowercase().as_str() {
         "core" => Class::Core,
         "trace_source" => Class::TraceSource,
         _ => Class::Other,
@@ -62,7 +65,7 @@ pub(super) fn read(
         "regs" => class != Class::TraceSource || number::parse_u32(&entry.value).is_some(),
         _ => section.is_numbered("dump") && DUMP_KEYS.iter().any(|key| entry.is(key)),
     });
-    let mut device = Device { name, class, cpu: None, dumps: Vec::new(), source: None };
+    let mut device = Device { name, class, class_word, cpu: None, dumps: Vec::new(), source: None };
     match class {
         Class::Core => {
             device.cpu = kind.map(|kind| Stated::new(kind.value.clone(), Origin::line(path, kind.line)));

@@ -17,6 +17,8 @@ use crate::paths::Confinement;
 pub(super) struct Document {
     path: PathBuf,
     text: String,
+    /// The offsets of the lines' ends: each value's line is looked up.
+    newlines: Vec<usize>,
     confinement: Confinement,
 }
 
@@ -35,7 +37,8 @@ impl Document {
             kind: Kind::File(problem),
         })?;
         let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
-        Ok(Self { path: path.to_owned(), text, confinement })
+        let newlines = text.match_indices('\n').map(|(offset, _)| offset).collect();
+        Ok(Self { path: path.to_owned(), text, newlines, confinement })
     }
 
     pub(super) fn parse(&self) -> Result<Table<'_, '_>, CaptureError> {
@@ -55,8 +58,7 @@ impl Document {
     }
 
     fn line_of(&self, offset: usize) -> u32 {
-        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
-        let newlines = before.iter().filter(|&&byte| byte == b'\n').count();
+        let newlines = self.newlines.partition_point(|&newline| newline < offset);
         u32::try_from(newlines).map_or(u32::MAX, |newlines| newlines.saturating_add(1))
     }
 }

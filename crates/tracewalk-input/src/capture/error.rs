@@ -62,7 +62,10 @@ pub enum CaptureErrorKind {
     /// A perf recording cannot be read.
     Perf(PerfProblem),
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
-    NoDescription,
+    NoDescription {
+        /// The first of its files, by name.
+        files: Vec<String>,
+    },
     /// A directory that descriptions may use does not exist.
     NotADirectory,
     /// The text is not TOML, in the parser's words.
@@ -204,7 +207,10 @@ impl fmt::Display for CaptureErrorKind {
                 write!(f, "the file {}: {problem}", Plain(file.display()))
             }
             Self::Perf(problem) => problem.fmt(f),
-            Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
+            Self::NoDescription { files } => {
+                f.write_str("holds neither snapshot.ini nor capture.toml")?;
+                if files.is_empty() { Ok(()) } else { write!(f, ", but {}", files.join(", ")) }
+            }
             Self::NotADirectory => f.write_str("no such directory"),
             Self::Toml(message) => f.write_str(message),
             Self::Line { found } => {

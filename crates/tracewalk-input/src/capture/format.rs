@@ -8,6 +8,7 @@ use super::contents::Capture;
 use super::error::{CaptureError, CaptureErrorKind};
 use super::wire::{RecordingProblem, WireOptions};
 use crate::bytes::Bytes;
+use crate::excerpt::excerpt;
 use crate::paths::Confinement;
 
 /// A kind of file that holds a capture, or that is given by mistake instead of one.
@@ -80,6 +81,19 @@ impl Given {
         let head = head.get(..Self::HEAD).unwrap_or(head).to_vec();
         Self { path: PathBuf::new(), bytes: None, head, roots: Vec::new() }
     }
+}
+
+/// The error of a directory without a description.
+pub(super) fn no_description(given: &Given) -> CaptureError {
+    const MOST: usize = 8;
+    let entries = std::fs::read_dir(&given.path).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.path().is_file());
+    let mut files = files.map(|entry| excerpt(&entry.file_name().to_string_lossy())).collect::<Vec<_>>();
+    files.sort();
+    if files.len() > MOST {
+        files.splice(MOST - 1.., ["…".to_owned()]);
+    }
+    CaptureError { file: given.path.clone(), line: None, kind: CaptureErrorKind::NoDescription { files } }
 }
 
 /// The description that was given: the file itself, or the file with this name in a given directory. An error

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::container::{self, Blocks, Container};
 use super::contents::Capture;
-use super::error::{CaptureError, CaptureErrorKind};
-use super::format::{Format, Given, Holds, refuse_options};
+use super::error::CaptureError;
+use super::format::{Format, Given, Holds, no_description, refuse_options};
 use super::wire::{self, Recording, WireOptions};
 use super::{description, dstream, perf, snapshot};
 use crate::bytes::Bytes;
@@ -28,9 +28,7 @@ const DIRECTORY: Format = Format {
     holds: Holds::Description,
     streams: false,
     sniff: |given| given.path.is_dir(),
-    open: |given, _| {
-        Err(CaptureError { file: given.path.clone(), line: None, kind: CaptureErrorKind::NoDescription })
-    },
+    open: |given, _| Err(no_description(given)),
     names: nothing,
 };
 

@@ -7,7 +7,7 @@ use tracewalk::protocol::mtb;
 
 use super::error::{CaptureError, CaptureErrorKind};
 use super::ini;
-use super::prompts::without_prompts;
+use super::prompts::{cleaned, without_prompts};
 use crate::cpu::UsualRegisters;
 use crate::excerpt::excerpt;
 use crate::file;
@@ -194,6 +194,7 @@ impl Registers {
         let error = |line, kind| CaptureError { file: path.to_owned(), line, kind };
         let text = file::read_text(path, file::LONGEST_TEXT)
             .map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
+        let text = cleaned(&text);
         let is_log = text.lines().any(|line| without_prompts(line) != line);
         let names_one = |line: &str| {
             line.get(..MTB_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(MTB_PREFIX))

@@ -23,7 +23,7 @@ use super::buffers::{self, Metadata};
 use super::contents::{Buffer, Capture};
 use super::devices::{self, Class, Device};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
-use super::format::{Format, Holds, description_in, names_of, refuse_options};
+use super::format::{Format, Holds, description_in, names_of, no_description, refuse_options};
 use super::ini::Ini;
 use super::place::Place;
 use super::source::SourceDescription;
@@ -47,7 +47,7 @@ pub(super) const FORMAT: Format = Format {
     },
     open: |given, wires| match description_in(given, FILE) {
         Some(path) => refuse_options(read(&path?, &given.roots)?, wires),
-        None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
+        None => Err(no_description(given)),
     },
     names: |given| names_of(given, FILE, named_by),
 };
@@ -130,10 +130,10 @@ fn connect_cores(devices: &mut [Device], metadata: &Metadata, notes: &mut Vec<Ca
     let types = devices.iter().filter(|device| device.class == Class::Core);
     let types = types.map(|core| (core.name.clone(), core.cpu.clone())).collect::<BTreeMap<_, _>>();
     for link in &metadata.core_sources {
-        let names = devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>();
+        let problem = no_source(&link.value, devices);
         let source = devices.iter_mut().find(|device| device.name == link.value);
         let Some(source) = source.and_then(|device| device.source.as_mut()) else {
-            notes.push(metadata.error(link.line, undefined("trace source", &link.value, &names)));
+            notes.push(metadata.error(link.line, problem));
             continue;
         };
         source.core = Some(link.key.clone());
@@ -175,14 +175,15 @@ fn distribute(
     metadata: &Metadata,
     notes: &mut Vec<CaptureError>,
 ) -> Result<(Vec<Buffer>, Vec<SourceDescription>), CaptureError> {
-    let mut buffers = buffers::load(metadata)?;
-    let names = devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>();
+    let mut buffers = buffers::load(metadata, notes)?;
+    let unknown =
+        metadata.source_buffers.iter().map(|link| no_source(&link.key, &devices)).collect::<Vec<_>>();
     let buffer_names = buffers.iter().map(|buffer| buffer.name.clone()).collect::<Vec<_>>();
     let sources = devices.into_iter().filter_map(|device| Some((device.name, device.source?)));
     let mut sources = sources.map(|(name, source)| (name, source, false)).collect::<Vec<_>>();
-    for link in &metadata.source_buffers {
+    for (link, problem) in metadata.source_buffers.iter().zip(unknown) {
         let Some((_, source, placed)) = sources.iter_mut().find(|(name, ..)| *name == link.key) else {
-            notes.push(metadata.error(link.line, undefined("trace source", &link.key, &names)));
+            notes.push(metadata.error(link.line, problem));
             continue;
         };
         for name in link.value.split(',').map(str::trim) {
@@ -191,12 +192,29 @@ fn distribute(
                     buffer.sources.push(source.clone());
                     *placed = true;
                 }
+                // It could not be read.
+                None if metadata.describes(name) => {}
                 None => notes.push(metadata.error(link.line, undefined("trace buffer", name, &buffer_names))),
             }
         }
     }
     let others = sources.into_iter().filter(|(.., placed)| !placed).map(|(_, source, _)| source);
     Ok((buffers, others.collect()))
+}
+
+/// The problem with a name that no trace source has.
+fn no_source(name: &str, devices: &[Device]) -> Kind {
+    match devices.iter().find(|device| device.name == name) {
+        Some(device) => Kind::Type {
+            key: excerpt(name),
+            expected: "the class trace_source",
+            found: format!("`{}`", excerpt(&device.class_word)),
+        },
+        None => {
+            let sources = devices.iter().filter(|device| device.source.is_some());
+            undefined("trace source", name, &sources.map(|device| device.name.clone()).collect::<Vec<_>>())
+        }
+    }
 }
 
 fn undefined(what: &'static str, name: &str, known: &[String]) -> Kind {
@@ -209,7 +227,7 @@ fn named_by(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let inside = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
     let Ok(list) = Ini::read(path) else { return Vec::new() };
     let sections = list.sections.iter().filter(|section| section.is("device_list") || section.is("trace"));
-    let values = sections.flat_map(|section| &section.entries).map(|entry| &entry.value);
+    let values = sections.flat_map(|section| &section.entries).map(|entry| &entry.value).take(MOST_DEVICES);
     let mut files = values.filter_map(|name| inside.resolve(name).ok()).collect::<Vec<_>>();
     for description in files.clone() {
         let Ok(ini) = Ini::read(&description) else { continue };

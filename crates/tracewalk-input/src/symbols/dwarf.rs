@@ -6,6 +6,7 @@
 //! starts at address 0, an address 0 in the debugging information is read as DWARF's own mark for a removed
 //! function, which is all ones (DWARF 6 proposal 200609.1, and what lld writes).
 
+mod abbreviations;
 mod checksums;
 mod reader;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use addr2line::Context;
 use gimli::{
     Abbreviations, AbbreviationsCache, AbbreviationsCacheStrategy, DebugAbbrevOffset, DebugInfo, Dwarf,
-    DwarfSections, EndianSlice, LittleEndian, SectionId,
+    DwarfSections, EndianSlice, LittleEndian, Section as _, SectionId,
 };
 use object::elf::{FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader};
@@ -62,16 +63,17 @@ pub(super) fn load(
         Width::Bits32 => sections::<FileHeader32<object::LittleEndian>>(bytes, most),
         Width::Bits64 => sections::<FileHeader64<object::LittleEndian>>(bytes, most),
     };
-    let Some((sections, size)) = sections? else { return Ok(None) };
-    let budget = Arc::new(Budget::of(size));
+    let Some((sections, mut left)) = sections? else { return Ok(None) };
+    let budget = Arc::new(Budget::of(room(bytes, most) - left));
     let reported = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
     let reader = |(_, bytes): &(SectionId, Arc<[u8]>)| Reader::new(bytes, Removed::Nothing, &budget);
     let debug_abbrev = sections.debug_abbrev.borrow(reader);
-    let mut abbreviations = AbbreviationsCache::new();
+    let mut cache = AbbreviationsCache::new();
     let units = sections.debug_info.borrow(reader).units();
-    abbreviations.populate(AbbreviationsCacheStrategy::All, &debug_abbrev, units);
+    abbreviations::check(debug_abbrev.reader(), units.clone(), &mut left)?;
+    cache.populate(AbbreviationsCacheStrategy::All, &debug_abbrev, units);
     let entries = sections.debug_info.borrow(|(_, bytes)| EndianSlice::new(bytes, LittleEndian));
-    let heads = unit_heads(&entries, |offset| abbreviations.get(&debug_abbrev, offset));
+    let heads = unit_heads(&entries, |offset| cache.get(&debug_abbrev, offset));
     let heads: Arc<[Range<usize>]> = Arc::from(heads.map_err(reported)?);
     let mut dwarf = sections.borrow(|(id, bytes)| {
         let removed = match id {
@@ -84,7 +86,7 @@ pub(super) fn load(
         };
         Reader::new(bytes, removed, &budget)
     });
-    dwarf.abbreviations_cache = abbreviations;
+    dwarf.abbreviations_cache = cache;
     let dwarf = Arc::new(dwarf);
     let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).map_err(|error| reported(error.to_string()))?;
     if budget.is_spent() {
@@ -96,7 +98,7 @@ pub(super) fn load(
 /// The debugging sections of a file, uncompressed, each with its name.
 type Sections = DwarfSections<(SectionId, Arc<[u8]>)>;
 
-/// The debugging sections of a file, and their total size in bytes; `None` if there are none.
+/// The debugging sections of a file, and the rest of their room in bytes; `None` if there are none.
 fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     bytes: &[u8],
     most: Option<u64>,
@@ -105,13 +107,12 @@ fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     if file.section_by_name(".debug_info").is_none() {
         return Ok(None);
     }
-    let room = room(bytes, most);
-    let mut left = room;
+    let mut left = room(bytes, most);
     let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
-    Ok(Some((sections, room - left)))
+    Ok(Some((sections, left)))
 }
 
-/// The limit on the total size of a file's debugging sections, in bytes.
+/// The limit on the total size of a file's debugging sections and their abbreviations in memory, in bytes.
 pub(super) fn room(bytes: &[u8], most: Option<u64>) -> u64 {
     let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
     most.map_or(room, |most| room.min(most))

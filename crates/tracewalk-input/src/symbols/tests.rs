@@ -343,6 +343,43 @@ fn a_compressed_section_cannot_claim_any_size() {
     assert!(problem.starts_with(beginning), "{problem}");
 }
 
+/// A program of a unit with an entry for each byte of `entries`, which are codes of `abbreviations`.
+fn with_entries(abbreviations: &[u8], entries: &[u8]) -> Elf {
+    let mut elf = program();
+    let size = u32::try_from(entries.len() + 7).unwrap();
+    // The version, the offset of the abbreviations, the size of an address.
+    let unit = [&size.to_le_bytes(), &[4, 0, 0, 0, 0, 0, 4][..], entries].concat();
+    elf.section(".debug_info", 0, 0, &unit);
+    elf.section(".debug_abbrev", 0, 0, abbreviations);
+    elf
+}
+
+#[test]
+fn entries_have_few_attributes_without_bytes() {
+    for form in [&[0x19][..], &[0x21, 0]] {
+        let attributes = [&[0x3f], form].concat().repeat(10_000);
+        // DW_TAG_subprogram, without children.
+        let table = [&[1, 0x2e, 0][..], &attributes, &[0, 0, 0]].concat();
+        let lines = symbols_of(&with_entries(&table, &[1; 20_000])).source_lines();
+        let problem = &lines.notes()[0].problem;
+        assert!(problem.contains("damaged debugging information: "), "{problem}");
+    }
+}
+
+#[test]
+fn abbreviations_count_as_memory() {
+    let table = (1..100_000_u32).flat_map(|code| {
+        let bytes =
+            [code & 0x7f | 0x80, code >> 7 & 0x7f | 0x80, code >> 14].map(|part| part.to_le_bytes()[0]);
+        [&bytes[..], &[0x2e, 0, 0, 0]].concat()
+    });
+    let elf = with_entries(&table.chain([0]).collect::<Vec<_>>(), &[0]);
+    let mut memory = memory_of(&elf);
+    assert_eq!(SymbolTable::of(&memory).source_lines().notes(), []);
+    memory.limit = MemoryLimit::of(MemoryLimit::LEAST).unwrap();
+    assert_eq!(SymbolTable::of(&memory).source_lines().notes().len(), 1);
+}
+
 #[test]
 fn symbols_and_finders_can_be_sent_to_threads() {
     fn shared<T: Send + Sync>() {}

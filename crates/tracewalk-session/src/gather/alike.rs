@@ -103,15 +103,22 @@ impl CaptureNames {
         path: &Path,
         part: &mut Programs<T>,
     ) {
+        let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());
+        let named = |name: &str, file: &Path| format!("{}: {name}", file.display());
         for name in names(part) {
             let Some(other) = self.known.get_mut(&name) else {
                 self.known.insert(name, Some(path.to_owned()));
                 continue;
             };
             if let Some(other) = other.take() {
-                rename(sum, &name, &other);
+                ours.insert(name.clone(), named(&name, &other));
             }
-            rename(part, &name, path);
+            theirs.insert(name.clone(), named(&name, path));
+        }
+        for (programs, names) in [(sum, ours), (part, theirs)] {
+            if !names.is_empty() {
+                programs.programs.values_mut().for_each(|program| program.found.rename_captures(&names));
+            }
         }
     }
 }
@@ -119,9 +126,4 @@ impl CaptureNames {
 fn names<T: Save>(programs: &Programs<T>) -> BTreeSet<String> {
     let found = programs.programs.values().flat_map(|program| program.found.captures());
     found.map(str::to_owned).collect()
-}
-
-fn rename<T: Save>(programs: &mut Programs<T>, name: &str, file: &Path) {
-    let to = format!("{}: {name}", file.display());
-    programs.programs.values_mut().for_each(|program| program.found.rename_capture(name, &to));
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tracewalk_input::capture::stream::End;
+use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
 
 use super::{Notice, NoticeKind, Question, Remedy, Severity};
 use crate::infer::{Certainty, Finding};
@@ -57,7 +58,7 @@ impl NoticeKind {
             | K::ModuleBranchesUnknown(_)
             | K::MappingsMixed(_)
             | K::ContextIdsShort(_)
-            | K::EntryLeftOut(_)
+            | K::EntryLeftOut(CaptureError { kind: CaptureErrorKind::Undefined { .. }, .. })
             | K::InterruptLeftOut(_)
             | K::InterruptsUnused { .. }
             | K::AnotherAnswer { .. }

@@ -1,6 +1,6 @@
 //! The beginnings of debuggers' lines: addresses.
 
-pub(super) use super::super::prompts::without_prompts;
+pub(super) use super::super::prompts::{cleaned, without_prompts};
 
 /// The lines, without debuggers' prompts.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {

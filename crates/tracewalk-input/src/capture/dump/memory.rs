@@ -64,6 +64,10 @@ pub enum Form {
     Text(BTreeSet<Tool>),
     /// Text that contains only numbers, without addresses.
     Numbers,
+    /// Text that contains only hexadecimal bytes.
+    Bytes,
+    /// A table of bytes that a logic analyser decoded.
+    ByteTable,
     /// Plain bytes, at an address that is stated elsewhere.
     Binary,
 }
@@ -162,6 +166,8 @@ impl fmt::Display for Form {
                 write!(f, "memory as {} {verb} it", tools.join(" and "))
             }
             Self::Numbers => f.write_str("little-endian numbers without addresses, as probe-rs prints them"),
+            Self::Bytes => f.write_str("hexadecimal bytes without addresses"),
+            Self::ByteTable => f.write_str("a table of bytes that a logic analyser decoded"),
             Self::Binary => f.write_str("raw memory"),
         }
     }

@@ -22,6 +22,7 @@
 //! # Ok::<(), tracewalk_input::capture::CaptureError>(())
 //! ```
 
+pub(super) mod byte_table;
 mod core_file;
 mod decimal;
 mod findings;
@@ -92,6 +93,7 @@ impl MemoryDump {
             return too_long(file, bytes).map(|()| None);
         }
         let Some(text) = decode(bytes) else { return Ok(None) };
+        let text = lines::cleaned(&text);
         match RecordForm::of(text.as_bytes()) {
             Some(form) => {
                 let read = form.read(&text).map_err(|(line, problem)| error((line, problem.into())))?;
@@ -135,7 +137,7 @@ impl MemoryDump {
             return Ok(Some(dump));
         }
         let Some(text) = decode(&bytes) else { return Ok(None) };
-        let processor = ProcessorRegisters::read(lines::lines(&text));
+        let processor = ProcessorRegisters::read(lines::lines(&lines::cleaned(&text)));
         let found = !processor.is_empty();
         Ok(found.then(|| Self { processor, ..Self::of(Form::Text(BTreeSet::new()), Vec::new()) }))
     }

@@ -7,6 +7,7 @@ use tracewalk::protocol::mtb;
 
 use super::*;
 use crate::capture::tests::located;
+use crate::capture::wire::Recording;
 use crate::fixtures::{ALLOC, EXECUTE, Elf, WRITE};
 use crate::image::ImageErrorKind;
 
@@ -155,6 +156,57 @@ fn text_of_windows_is_read() {
     assert_eq!(pieces(&dump(text)), [(0x2000_0000, &expected[..])]);
     let wide = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
     assert_eq!(pieces(&dump(wide)), [(0x2000_0000, &expected[..])]);
+}
+
+#[test]
+fn bytes_that_were_decoded_elsewhere_are_read() {
+    let logic_1 = "Time [s],Value,Parity Error,Framing Error\n0.001,0x00,,\n0.002,0x80,Error,\n";
+    let logic_2 = "name,type,start_time,duration,data\n\"A, B\",\"data\",0.001,4.5e-06,0x00\n\"A, B\",\"error\",0.001,0,\n\
+                   \"A, B\",\"data\",0.002,4.5e-06,0x80\n";
+    for (text, form) in [(logic_1, Form::ByteTable), (logic_2, Form::ByteTable)] {
+        assert_eq!(
+            (dump(text).form, pieces(&dump(text))),
+            (form, vec![(u32::MAX, &[0, 0x80][..])]),
+            "{text}"
+        );
+        let recording = Recording::from_bytes("a.csv".as_ref(), text.as_bytes().to_vec().into());
+        assert!(recording.unwrap().is_none());
+    }
+    for text in ["00 00 00 80\n01 48\n", "0x00, 0x00, 0x00, 0x80,\r\n0x01, 0x48\r\n"] {
+        let found = dump(text);
+        assert_eq!(
+            (&found.form, pieces(&found)),
+            (&Form::Bytes, vec![(u32::MAX, &[0, 0, 0, 0x80, 1, 0x48][..])])
+        );
+    }
+    for other in ["Time [s],Value\n0.1,H\n", "Time [s],Value\n", "be ad\n"] {
+        assert!(read(other).unwrap().is_none(), "{other}");
+    }
+}
+
+#[test]
+fn colours_and_times_are_no_part_of_a_log() {
+    let plain = "(gdb) x/2wx 0x20001000\n0x20001000 <buffer>:\t0x0000010c\t0x00000116\npc             0xe6                0xe6\n";
+    let stamped = |stamp: &str| plain.lines().map(|line| format!("{stamp}{line}\n")).collect::<String>();
+    let coloured = plain
+        .replace("0x20001000 ", "\x1b[34m0x20001000\x1b[m ")
+        .replace("pc", "\x1b]0;title\x07\x1b[1;31mpc\x1b(B\x1b[m");
+    let stamps = [
+        "[12:03:44] ",
+        "12:03:44.123 -> ",
+        "[    1.204000] ",
+        "2026-11-30T12:03:44Z ",
+        "Nov 30 12:03:44 ",
+        "[INFO] ",
+    ];
+    let expected = dump(plain);
+    for text in stamps.map(stamped).into_iter().chain([coloured]) {
+        let found = dump(&*text);
+        assert_eq!(pieces(&found), pieces(&expected), "{text}");
+        assert_eq!((&found.processor, found.other_lines.count), (&expected.processor, 1), "{text}");
+    }
+    let hex = "[12:03:44] :0400000000BF704786\n[12:03:45] :00000001FF\n";
+    assert_eq!(pieces(&dump(hex)), [(0, &[0, 0xbf, 0x70, 0x47][..])]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
+use super::byte_table;
 use super::decimal::Decimals;
 use super::lines::{after_symbol, hexadecimal, readable, split_address, without_prompts};
 use super::listing::{self, Listing};
@@ -63,9 +64,12 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             reader.finish().map(Some)
         }
         None if reader.tools.is_empty() => {
-            let bytes = listing::plain(text).or_else(|| numbers_alone(text));
+            let of = |form| move |bytes| (form, bytes);
+            let numbers = || listing::plain(text).or_else(|| numbers_alone(text)).map(of(Form::Numbers));
+            let bytes = byte_table::read(text).map(of(Form::ByteTable));
+            let found = bytes.or_else(|| byte_table::alone(text).map(of(Form::Bytes))).or_else(numbers);
             let piece = |bytes: Vec<u8>| MemoryPiece { address: None, bytes: bytes.into() };
-            Ok(bytes.map(|bytes| MemoryDump::of(Form::Numbers, vec![piece(bytes)])))
+            Ok(found.map(|(form, bytes)| MemoryDump::of(form, vec![piece(bytes)])))
         }
         None => reader.finish().map(Some),
     }

@@ -182,6 +182,24 @@ fn what_does_not_fit_together_is_a_note() {
 }
 
 #[test]
+fn a_source_of_another_class_is_named_with_it() {
+    let etm = "[device]\nname=ETM_0\nclass=trace_sorce\ntype=ETM3.5\n";
+    let (_directory, capture) = snapshot(&[("etm.ini", etm)]);
+    let notes = capture.unwrap().notes.iter().map(|note| note.kind.to_string()).collect::<Vec<_>>();
+    assert_eq!(notes, ["expected the class trace_source for `ETM_0`, found `trace_sorce`"; 2]);
+}
+
+#[test]
+fn a_buffer_that_cannot_be_read_is_a_note_if_another_can_be() {
+    let trace = "[trace_buffers]\nbuffers=b0,b1\n[b0]\nfile=trace.bin\n[b1]\nfile=empty.bin\n\
+                 [source_buffers]\nETM_0=b0,b1\n";
+    let (_directory, capture) = snapshot(&[("trace.ini", trace), ("empty.bin", "")]);
+    let capture = capture.unwrap();
+    assert_eq!(capture.notes.iter().map(located).collect::<Vec<_>>(), ["trace.ini:6 file_empty"]);
+    assert_eq!((capture.buffers.len(), capture.buffers[0].sources.len()), (1, 1));
+}
+
+#[test]
 fn mistakes_in_a_snapshot_are_reported_with_their_line() {
     let cases = [
         ("snapshot.ini", "[snapshot]\nversion=2.0\n", "snapshot.ini:2 description_version"),

@@ -16,6 +16,7 @@
 //! ```
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
@@ -24,13 +25,13 @@ use super::changes::{Change, Changes, Levels, Tick};
 use super::error::RecordingProblem as Problem;
 use super::place::{Header, Layout, Place, ReadSeek, RecordingFormat};
 use super::sigrok::parse_rate;
+use crate::capture::dump::byte_table;
 use crate::capture::error::CaptureError;
 use crate::excerpt::excerpt;
 use crate::paths::has_extension;
 
 /// A table is recognised by its content. A file named `.csv` is read as a table in any case.
-pub(super) const FORMAT: RecordingFormat =
-    RecordingFormat { sniff: |name, head| is_table(head) || has_extension(name, "csv"), read };
+pub(super) const FORMAT: RecordingFormat = RecordingFormat { sniff, read };
 
 /// The layout of the rows.
 #[derive(Clone, Debug)]
@@ -62,6 +63,10 @@ const LONGEST_LINE: u64 = 1 << 16;
 /// The most columns; no recording has this many channels.
 const MOST_COLUMNS: usize = 1024;
 
+fn sniff(name: &Path, head: &[u8]) -> bool {
+    is_table(head) || has_extension(name, "csv") && !byte_table::is_one(head)
+}
+
 /// Whether a file that starts like this is a table of levels.
 fn is_table(head: &[u8]) -> bool {
     // The end of the head may split a character.
@@ -90,15 +95,16 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with([';', '#'])
 }
 
-/// The separator of a line's cells: the first of comma, tab and semicolon that occurs outside quotes.
-fn separator(line: &str) -> u8 {
+/// The separator of a line's cells: the first of semicolon, tab and comma that occurs outside quotes. Where the decimal
+/// point is a comma, semicolons separate.
+pub(in crate::capture) fn separator(line: &str) -> u8 {
     let mut is_quoted = false;
     let outside = line.bytes().filter(move |&byte| {
         is_quoted ^= byte == b'"';
         !is_quoted
     });
     let outside = outside.collect::<Vec<_>>();
-    [b',', b'\t', b';'].into_iter().find(|separator| outside.contains(separator)).unwrap_or(b',')
+    [b';', b'\t', b','].into_iter().find(|separator| outside.contains(separator)).unwrap_or(b',')
 }
 
 /// Splits lines into cells. In quotes, a separator belongs to the cell, and two quotes stand for one (RFC
@@ -106,7 +112,7 @@ fn separator(line: &str) -> u8 {
 ///
 /// The caller splits the lines beforehand, because their length is bounded; so a cell cannot contain a line
 /// break.
-struct Cells {
+pub(in crate::capture) struct Cells {
     reader: Reader,
     /// The text of the cells, concatenated, and the end of each cell.
     text: Vec<u8>,
@@ -114,14 +120,14 @@ struct Cells {
 }
 
 impl Cells {
-    fn new(separator: u8) -> Self {
+    pub(in crate::capture) fn new(separator: u8) -> Self {
         let reader = ReaderBuilder::new().delimiter(separator).build();
         Self { reader, text: Vec::new(), ends: Vec::new() }
     }
 
     /// The cells of a line, without surrounding blanks. If a blank precedes the opening quote, the reader
     /// keeps the quotes in the text; they are removed here.
-    fn of(&mut self, line: &str) -> impl Iterator<Item = &str> {
+    pub(in crate::capture) fn of(&mut self, line: &str) -> impl Iterator<Item = &str> {
         let Self { reader, text, ends } = self;
         reader.reset();
         // Cells are at most as long as the line, and each cell but the last takes a separator: with one byte
@@ -221,12 +227,7 @@ fn read(place: &Place) -> Result<Header, CaptureError> {
         if preamble.labels.is_empty() {
             preamble.labels = row;
         } else {
-            let found = row.join(",");
-            return Err(lines.error(Problem::Value {
-                key: "a row",
-                expected: "levels",
-                found: excerpt(&found),
-            }));
+            return Err(lines.error(Problem::NoLevels));
         }
     };
     let (clock, ticks_per_second) = clock(&preamble, &row);
@@ -250,11 +251,11 @@ fn clock(preamble: &Preamble, first_row: &[String]) -> (Clock, Option<f64>) {
     match (unit, preamble.rate) {
         (None, rate) => (Clock::Rows, rate),
         // Sigrok rounds the time to whole units; only the count of samples is exact.
-        (Some(_), Some(rate)) if !first_cell.contains(['.', 'e', 'E']) => {
+        (Some(_), Some(rate)) if !first_cell.contains(['.', ',', 'e', 'E']) => {
             (Clock::Samples(sigrok_period(rate)), Some(rate))
         }
         (Some(Some(power)), _) => (Clock::Time(power), Some(10_f64.powi(12))),
-        (Some(None), _) if first_cell.contains('.') => (Clock::Time(0), Some(10_f64.powi(12))),
+        (Some(None), _) if first_cell.contains(['.', ',']) => (Clock::Time(0), Some(10_f64.powi(12))),
         (Some(None), _) => (Clock::Samples(1), None),
     }
 }
@@ -285,7 +286,7 @@ fn names(preamble: &Preamble, columns: usize, clock: Clock) -> Vec<String> {
     (0..columns.saturating_sub(first)).map(name).collect()
 }
 
-/// Reads a decimal number, with an optional fraction and exponent, in units of 10^-`digits`.
+/// Reads a decimal number, with an optional fraction after a point or comma and exponent, in units of 10^-`digits`.
 fn parse_time(text: &str, digits: u32) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok().filter(|e| e.abs() <= 30)?),
@@ -295,7 +296,7 @@ fn parse_time(text: &str, digits: u32) -> Option<i128> {
         Some(rest) => (true, rest),
         None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, ""));
     let figures = || whole.bytes().chain(fraction.bytes());
     if figures().next().is_none() || figures().count() > 30 || !figures().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -47,6 +47,8 @@ pub enum RecordingProblem {
     },
     /// The time goes backwards.
     TimeGoesBack,
+    /// A table has no column of levels.
+    NoLevels,
     /// No channel is recorded.
     NoChannels,
     /// An option names a channel that is not recorded.
@@ -124,11 +126,15 @@ impl fmt::Display for RecordingProblem {
             Self::NoEntry { name } => write!(f, "is a zip file without `{name}`, expected a sigrok session"),
             Self::Entry { name, problem } => write!(f, "`{name}` in the archive {problem}"),
             Self::MissingKey { key } => write!(f, "has no `{key}`"),
+            Self::Value { key, expected, found } if key.contains(' ') => {
+                write!(f, "expected {expected} for {key}, found `{found}`")
+            }
             Self::Value { key, expected, found } => {
                 write!(f, "expected {expected} for `{key}`, found `{found}`")
             }
             Self::TooMuch { what, limit } => write!(f, "has more than {limit} {what}"),
             Self::TimeGoesBack => f.write_str("a time is earlier than the one before it"),
+            Self::NoLevels => f.write_str("is not a recording: no column has levels"),
             Self::NoChannels => f.write_str("contains no channels"),
             Self::UnknownChannel { name, nearest: Some(nearest), channels } => {
                 let channels = channels.join(", ");

@@ -32,7 +32,7 @@
 //! ```
 
 mod changes;
-mod csv;
+pub(super) mod csv;
 mod error;
 mod manchester;
 mod place;
