@@ -26,7 +26,10 @@ const CHECKS: &[(&str, &str)] = &[
     ),
     (
         "32-bit",
-        "rustup --quiet target add i686-unknown-linux-gnu; CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc cargo test --quiet --package tracewalk --lib --tests --target i686-unknown-linux-gnu",
+        // Without a loader for this processor the programs have to be linked whole.
+        "rustup --quiet target add i686-unknown-linux-gnu; CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc \
+        CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_RUSTFLAGS=-Ctarget-feature=+crt-static \
+        cargo test --quiet --package tracewalk --lib --tests --target i686-unknown-linux-gnu",
     ),
     (
         "big-endian",

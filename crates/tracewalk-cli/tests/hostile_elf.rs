@@ -237,7 +237,7 @@ fn what_all_units_share_is_not_read_for_each() {
         Some(start)
     });
     let info = starts.take(UNITS).flat_map(|start| unit(start, &entries)).collect::<Vec<_>>();
-    survived("parts", &debugging(&abbreviations, info), REPEATS);
+    survived("parts", &debugging(&abbreviations, info), "names_missing abbreviations memory");
 
     // One list of ranges, for every unit or for every function.
     let pairs = (0..50_000).flat_map(|number| [2 + number, 0xffff_0000]).chain([0, 0]).collect::<Vec<_>>();

@@ -1,6 +1,8 @@
 //! Profiles and interrupt figures that are saved, merged and shown later, like coverage.
 
-use crate::support::{Folder, Outcome, copied_example, example, mentions, run, run_with_kinds};
+use crate::support::{
+    Folder, Outcome, copied_example, example, mentions, run, run_with_kinds, saved_with,
+};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
@@ -143,7 +145,8 @@ fn sources_of_one_id_that_speak_different_protocols_are_distinguished() {
     quietly(&["profile", &a7, "--save", &folder.file("one")]);
     quietly(&["profile", &capture("a15-pft"), "--save", &folder.file("other")]);
     let text = std::fs::read_to_string(folder.file("other")).unwrap();
-    std::fs::write(folder.file("other"), text.replace(r#""id":"0x13""#, r#""id":"0x10""#)).unwrap();
+    let text = saved_with(&text, |lines| lines.replace(r#""id":"0x13""#, r#""id":"0x10""#));
+    std::fs::write(folder.file("other"), text).unwrap();
     let image = ["--image", program.to_str().unwrap(), "--unit", "instructions"];
     let parts = [folder.file("one"), folder.file("other")];
     let arguments = ["profile", &parts[0], &parts[1], "--format", "folded"];

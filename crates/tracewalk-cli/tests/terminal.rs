@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Outcome, example, run};
+use crate::support::{Outcome, example, run, saved_with};
 use tempfile::TempDir;
 
 /// The example's capture and program in a directory with such a name, with such names of functions and source files.
@@ -128,7 +128,8 @@ fn saved_results_do_nothing_to_a_terminal() {
         let text = fs::read_to_string(&saved).unwrap();
         assert!(!text.contains('\x1b'), "{text}");
         // A file from somebody else may contain more than this command writes.
-        fs::write(&saved, text.replace("[\"m3", "[\"\\u001b[2Jm3").replace("/a", "/\\u001ba")).unwrap();
+        let hostile_names = |lines: &str| lines.replace("[\"m3", "[\"\\u001b[2Jm3").replace("/a", "/\\u001ba");
+        fs::write(&saved, saved_with(&text, hostile_names)).unwrap();
         let outcome =
             hostile.run(&[command, "--image", hostile.path("m3\x1b[2J.elf").to_str().unwrap()], "saved");
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);

@@ -53,6 +53,14 @@ pub(crate) fn copied_example(name: &str, folder: &Path) -> String {
     folder.join("capture.toml").to_str().expect("a plain name").to_owned()
 }
 
+/// A saved file with other lines before its last one, which has their number and their CRC-32.
+pub(crate) fn saved_with(text: &str, change: impl FnOnce(&str) -> String) -> String {
+    let lines = change(text.trim_end().rsplit_once('\n').expect("a last line").0) + "\n";
+    let mut checksum = flate2::Crc::new();
+    checksum.update(lines.as_bytes());
+    format!("{lines}{{\"end\":[{},{}]}}\n", lines.lines().count(), checksum.sum())
+}
+
 /// A folder for the files of a test.
 pub(crate) struct Folder(pub(crate) tempfile::TempDir);
 
