@@ -193,9 +193,9 @@ impl Captures {
         let (_, large_bytes) = case.snapshot(&corpus.join(case.folder), &large, options.memory_bytes())?;
         let large_code = size(&large.join("program.bin"))?;
         let mtb = corpus.join("synthetic/mix-m0-mtb-4k");
-        match interpreter::captures(folder, generator, options) {
+        match interpreter::capture(folder, generator, options) {
             Err(error) if options.short => println!("skipped: no capture of an interpreter: {error}"),
-            made => decoded.extend(made?),
+            made => decoded.push(made?),
         }
         Ok(Self { decoded, large, large_bytes, large_code, mtb })
     }

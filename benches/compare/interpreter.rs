@@ -17,14 +17,11 @@ const LUA: &str = "lua-5.4.8";
 /// The most instructions that are listed.
 const LISTED: u64 = 1_000_000;
 
-/// The interpreter's trace units: a name, the generator's options, and the source for OpenCSD's harness.
-const UNITS: &[(&str, &[&str], &[&str])] = &[
-    ("lua", &[], &["etmv3,0x10,0x0,0x4114f250,0x18541800"]),
-    ("lua, cycle-accurate", &["--cycle-accurate"], &["etmv3,0x10,0x1000,0x4114f250,0x18541800"]),
-];
+/// The source for OpenCSD's harness.
+const SOURCE: &[&str] = &["etmv3,0x10,0x0,0x4114f250,0x18541800"];
 
-/// Makes the captures in `folder`, or reuses those of an earlier run.
-pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Result<Vec<Capture>, String> {
+/// Makes the capture in `folder`, or reuses that of an earlier run.
+pub(super) fn capture(folder: &Path, generator: &Path, options: Options) -> Result<Capture, String> {
     let instructions = options.interpreter_instructions();
     let whole = make(folder, generator, instructions)?;
     // The listing has a line for each instruction.
@@ -33,53 +30,47 @@ pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Res
     let mut objcopy = Command::new("arm-none-eabi-objcopy");
     objcopy.args(["-O", "binary"]).arg(folder.join("lua/lua.elf")).arg(&image);
     output(&mut objcopy)?;
-    let captures = UNITS.iter().zip(whole).zip(short).map(|((&(name, _, source), whole), short)| {
-        let trace = whole.join("trace.bin");
-        Ok(Capture {
-            name,
-            once: whole.join("capture.toml"),
-            repeated: whole.join("capture.toml"),
-            repeats: 1,
-            for_text: short.join("capture.toml"),
-            for_listing: short.join("capture.toml"),
-            listing_bytes: size(&short.join("trace.bin"))?,
-            bytes: size(&trace)?,
-            trace_once: trace,
-            container: "raw",
-            address: "0x0",
-            image: image.clone(),
-            sources: source,
-            known: None,
-            differs: None,
-            flow_goal: None,
-            has_goal: false,
-        })
-    });
-    captures.collect()
+    let trace = whole.join("trace.bin");
+    Ok(Capture {
+        name: "lua",
+        once: whole.join("capture.toml"),
+        repeated: whole.join("capture.toml"),
+        repeats: 1,
+        for_text: short.join("capture.toml"),
+        for_listing: short.join("capture.toml"),
+        listing_bytes: size(&short.join("trace.bin"))?,
+        bytes: size(&trace)?,
+        trace_once: trace,
+        container: "raw",
+        address: "0x0",
+        image,
+        sources: SOURCE,
+        known: None,
+        differs: None,
+        flow_goal: None,
+        has_goal: false,
+    })
 }
 
-/// The captures of a run of a number of instructions, one for each of [`UNITS`].
-fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<Vec<PathBuf>, String> {
-    let folders = (0..UNITS.len()).map(|unit| folder.join(format!("lua-{instructions}-{unit}")));
-    let folders = folders.collect::<Vec<_>>();
-    if folders.iter().all(|made| made.join("capture.toml").exists()) {
-        return Ok(folders);
+/// The capture of a run of a number of instructions.
+fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<PathBuf, String> {
+    let made = folder.join(format!("lua-{instructions}"));
+    if made.join("capture.toml").exists() {
+        return Ok(made);
     }
     let work = folder.join("lua");
     create(&work)?;
     let elf = build(&work)?;
     let record = work.join("lua.record");
     emulate(&work, (&elf, &record), generator, instructions)?;
-    for ((_, arguments, _), made) in UNITS.iter().zip(&folders) {
-        let mut encode = Command::new(generator);
-        encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf).args(*arguments);
-        encode.args(["--protocol", "etmv3,cpu=cortex-m3", "--container", "raw", "--output"]).arg(made);
-        output(&mut encode)?;
-        // `runs.txt` is many times as long as the trace, and is not needed here.
-        let _ = fs::remove_file(made.join("runs.txt"));
-    }
+    let mut encode = Command::new(generator);
+    encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf);
+    encode.args(["--protocol", "etmv3,cpu=cortex-m3", "--container", "raw", "--output"]).arg(&made);
+    output(&mut encode)?;
+    // `runs.txt` is many times as long as the trace, and is not needed here.
+    let _ = fs::remove_file(made.join("runs.txt"));
     let _ = fs::remove_file(&record);
-    Ok(folders)
+    Ok(made)
 }
 
 /// Compiles the interpreter, with its script, for the board that QEMU emulates.

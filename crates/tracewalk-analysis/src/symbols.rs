@@ -1,4 +1,4 @@
-//! Names and source lines of a program, as a trait: [`Symbols`]. `tracewalk-input` implements it for ELF files.
+//! Names and source lines of a program, as a trait: [`Symbols`]. `tracewalk-session` implements it for images.
 //!
 //! ```
 //! use tracewalk::ids::Address;

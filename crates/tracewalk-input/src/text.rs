@@ -12,10 +12,16 @@ pub(crate) enum Letters {
 /// One character in this many may be noise.
 const ONE_IN: usize = 64;
 
+/// Trace begins with at most this many zeros.
+const MOST_ZEROS: usize = 64;
+
 /// The encoding of a text that starts like this; `None` if it has control characters that do not occur in
-/// text. All but the shortest traces have some. A few among ASCII are noise of a serial line.
+/// text. All but the shortest traces have some. A few others are noise of a serial line.
 pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
-    let beginning = bytes.get(..4096).unwrap_or(bytes);
+    // A buffer that was not filled may begin with zeros.
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let written = if zeros > MOST_ZEROS && zeros < bytes.len() { &bytes[zeros..] } else { bytes };
+    let beginning = written.get(..4096).unwrap_or(written);
     let is_letter =
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..);
     let is_utf8 = match std::str::from_utf8(beginning) {
@@ -23,9 +29,14 @@ pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
         // The cut after 4096 bytes may split a character.
         Err(error) => error.error_len().is_none(),
     };
-    let others = beginning.len() - beginning.iter().filter(|byte| is_letter(byte)).count();
-    let is_noise = others * ONE_IN <= beginning.len() && beginning.is_ascii();
-    (others == 0 || is_noise).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
+    let others = beginning.iter().filter(|byte| !is_letter(byte)).count();
+    let foreign = if is_utf8 { 0 } else { beginning.iter().filter(|byte| !byte.is_ascii()).count() };
+    let is_noisy = (others + foreign) * ONE_IN <= beginning.len();
+    match others {
+        _ if is_noisy => Some(Letters::Utf8),
+        0 => Some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes }),
+        _ => None,
+    }
 }
 
 /// The file's text; `None` if the file is not text.
@@ -60,6 +71,8 @@ mod tests {
         assert_eq!(letters(&[0x84, 0x88, 0x90]), Some(Letters::Bytes));
         let noisy = |count: usize| letters(&[&[0][..], &vec![b'a'; count - 1]].concat());
         assert_eq!((noisy(64), noisy(63)), (Some(Letters::Utf8), None));
+        let foreign = [&b"\xff\0"[..], &[b'a'; 126]].concat();
+        assert_eq!(letters(&foreign), Some(Letters::Utf8));
         for trace in [&[0, 0, 0, 0, 0, 0x80][..], &[0x08, 0x21], &[0x84, 0x7f]] {
             assert_eq!(letters(trace), None, "{trace:x?}");
         }

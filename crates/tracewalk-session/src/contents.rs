@@ -117,7 +117,13 @@ impl Contents {
             return recognise(None, &whole(buffer), known).into_iter().collect();
         };
         let samples = frames.samples.iter().filter(|(id, _)| wanted.is_empty() || wanted.contains(id));
-        samples.filter_map(|(&id, sample)| recognise(Some(id), sample, known)).collect()
+        let found =
+            samples.filter_map(|(&id, sample)| recognise(Some(id), sample, known)).collect::<Vec<_>>();
+        // Among many sources, some bytes look like an ITM's by chance.
+        let strangers = frames.sources.len() - found.len().min(frames.sources.len());
+        let is_guess = self.container.origin == Origin::Detected && strangers > infer::STRANGERS;
+        let is_itm = |found: &Identified| found.source.protocol == Protocol::Itm;
+        if is_guess && found.iter().all(is_itm) { Vec::new() } else { found }
     }
 
     /// ITMs beside the sources that were named.

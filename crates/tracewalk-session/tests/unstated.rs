@@ -1,4 +1,5 @@
-//! Generated captures about which nothing is stated: each is read as what it is, or in doubt with the right reading named.
+//! Generated captures about which nothing is stated: each is read as what it is; hardly any is refused, or in doubt with the
+//! right reading named.
 
 use std::io::Write as _;
 
@@ -175,6 +176,8 @@ impl Counts {
         });
         match found {
             Some(true) => self.right += 1,
+            // What is refused, with status 2, is not read wrongly.
+            None => self.doubtful += 1,
             _ if names_right => self.doubtful += 1,
             _ => self.wrong.push(format!("{what}: {:?}, {notices:?}", opened.as_ref().map(|_| ()))),
         }
@@ -189,9 +192,9 @@ fn check(captures: u32, seed: u64) {
         counts.add(&made);
     }
     let Counts { right, doubtful, wrong } = counts;
-    println!("{right} right, {doubtful} in doubt, {} wrong", wrong.len());
+    println!("{right} right, {doubtful} refused or in doubt, {} wrong", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(doubtful * 100 <= captures, "{doubtful} of {captures} are in doubt");
+    assert!(doubtful * 100 <= captures, "{doubtful} of {captures} are refused or in doubt");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `--generate`: the command line, described for shells, for `man` and as tables.
+//! `--generate`: the command line, described for shells and for `man`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 #[derive(Args, Debug)]
 pub(crate) struct Generate {
-    /// Write a completion script, the manual pages, or the columns of all tables, instead of running a command.
+    /// Write a completion script or the manual pages instead of running a command.
     #[arg(id = "generate", long = "generate", value_name = "KIND", value_enum, required = true)]
     pub(crate) kind: Option<Kind>,
 

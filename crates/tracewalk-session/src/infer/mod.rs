@@ -45,7 +45,7 @@ pub use finding::{Answer, Certainty, Finding};
 pub(crate) use image::{Place, RawImage, place};
 pub(crate) use itm::{is_surely_itm, itm};
 pub(crate) use mtb::{misses_program, mtb, mtb_continues, mtb_narrowed, mtb_place, speaks_for_trace};
-pub(crate) use packing::{Packing, packing, port};
+pub(crate) use packing::{Packing, STRANGERS, packing, port};
 pub(crate) use processor::{Unit, units};
 pub(crate) use reading::first_error;
 pub(crate) use seam::{Seam, seam};

@@ -26,6 +26,9 @@ use crate::frames::Frames;
 /// frames again after lost bytes while their start is unknown.
 const HEADS: [usize; 4] = [1 << 16, 1 << 13, 1 << 12, 1 << 11];
 
+/// The number of sources that may be of unknown protocols.
+pub(crate) const STRANGERS: usize = 2;
+
 /// The largest Micro Trace Buffer of a chip, with the memory beside it.
 const LARGEST_MTB: usize = 16 << 20;
 
@@ -312,8 +315,6 @@ impl Evidence {
     const fn reads_worse_than(&self, other: &Self) -> bool {
         /// The errors that a beginning or lost bytes may cause.
         const CHANCE: u64 = 8;
-        /// The number of sources that may be of unknown protocols.
-        const STRANGERS: usize = 2;
         let has_more_against = self.against() > other.against() + CHANCE;
         let names_more = self.strangers() > other.strangers() + STRANGERS;
         (has_more_against || names_more) && self.packets <= 2 * other.packets
@@ -370,6 +371,10 @@ fn recognise_itms(found: &mut [Evidence], bytes: &[u8]) {
                 evidence.packets += reading.packets;
                 evidence.cost += reading.malformed;
             }
+        }
+        // Among many sources, some bytes look like an ITM's by chance.
+        if evidence.strangers() > STRANGERS {
+            (evidence.recognised, evidence.packets, evidence.cost) = (0, 0, 0);
         }
     }
 }
