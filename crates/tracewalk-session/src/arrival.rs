@@ -119,7 +119,7 @@ impl Arrival {
         self.receive(1);
         self.refuse_nothing()?;
         let bytes = self.head.as_slice().chain(&mut self.stream);
-        let opened = Capture::read_from(&self.place.to_string().as_ref(), bytes, &request.stated.wires);
+        let opened = Capture::read_from(self.place.to_string().as_ref(), bytes, &request.stated.wires);
         let end = self.end.or_else(|| self.stream.end().cloned());
         let stopped_at = end.as_ref().filter(|end| end.is_early()).map(|_| self.stream.received());
         let opened = opened.map_err(OpenError::from);

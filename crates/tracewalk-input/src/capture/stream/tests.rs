@@ -82,7 +82,7 @@ fn a_reader_that_breaks_gives_what_it_had() {
 fn a_stream_is_read_to_its_end() {
     let mut stream = Stream::new(Threaded::new(io::Cursor::new(pattern(5000))), None, Stop::default());
     let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut stream, &mut bytes).unwrap();
+    Read::read_to_end(&mut stream, &mut bytes).unwrap();
     assert_eq!((bytes, stream.end()), (pattern(5000), Some(&End::Closed)));
 }
 
