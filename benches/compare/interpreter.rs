@@ -45,8 +45,8 @@ pub(super) fn capture(folder: &Path, generator: &Path, options: Options) -> Resu
         address: "0x0",
         image,
         sources: SOURCE,
-        known: None,
-        differs: None,
+        known: Some(instructions),
+        differs: Some("it keeps some instructions that an interrupt cancelled (`cancelled-instruction`)"),
         flow_goal: None,
         has_goal: false,
     })
