@@ -87,6 +87,9 @@ fn names_of_files_functions_and_sources_do_nothing_to_a_terminal() {
             assert!(outcome.stdout.contains('\u{fffd}'), "{arguments:?}: {}", outcome.stdout);
         }
     }
+    let capture = hostile.path("capture.toml");
+    let images = run(["info", "--format", "csv", "--table", "images", capture.to_str().unwrap()]);
+    assert!(images.stdout.contains("m3\u{fffd}[2J.elf") && !images.stdout.contains('\u{1b}'), "{}", images.stdout);
     let info = hostile.run(&["info"], "capture.toml");
     assert!(info.stdout.contains("a\u{fffd}[31m\u{fffd}error: b/m3\u{fffd}[2J.elf"), "{}", info.stdout);
 }

@@ -282,7 +282,7 @@ impl Info<'_> {
             table.push([
                 self.session.build_id(image).into(),
                 name.into(),
-                image.file.display().to_string().into(),
+                plain(image.file.to_string_lossy()).into_owned().into(),
                 image.origin.to_string().into(),
                 scope.into(),
             ]);
