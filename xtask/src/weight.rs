@@ -15,7 +15,7 @@ use crate::{Answer, target_folder, workspace};
 /// capability needs.
 const LIMITS: [(&str, usize, usize); 6] = [
     ("lines of code", 97_000, 103_530),
-    ("lines of tests", 40_000, 48_030),
+    ("lines of tests", 40_000, 48_045),
     ("commands", 15, 15),
     ("options", 70, 67),
     ("words for users", 26_000, 26_000),

@@ -85,4 +85,16 @@ fn each_binary_has_its_own_number_of_instructions() {
         assert_eq!(found, Some(own.sum()), "{image}");
     }
     assert!(expected.next().is_some());
+    // The system loads files somewhere else each time.
+    let functions = tables.iter().find(|table| table["name"] == "functions").expect("a table");
+    let names = functions["rows"].as_array().expect("rows").iter().filter_map(|row| row["function"].as_str());
+    assert!(names.clone().any(|name| name.starts_with("ld-2.31.so+0x")));
+    assert!(!names.clone().any(|name| name.starts_with("0x0000ffff")));
+}
+
+#[test]
+fn a_crash_without_its_program_says_so() {
+    let log = example("../crashes/m0-null-pointer/crash.log");
+    let outcome = run(["crash".as_ref(), log.as_os_str(), "--format".as_ref(), "json".as_ref()]);
+    assert!(outcome.stdout.contains(r#""kind":"no_program""#), "{} {}", outcome.stdout, outcome.stderr);
 }
