@@ -242,9 +242,9 @@ impl symbols::Symbols for ImageSymbols {
 
     fn in_moved_file(&self, address: Address) -> Option<(&str, Address)> {
         let image = self.symbols.image_at(address)?;
-        let linked =
-            held(&self.linked).entry(image.file.clone()).or_insert_with(|| image.linked()).clone()?;
-        let at = image.address_in(&linked, address).filter(|at| *at != address)?;
+        let mut known = held(&self.linked);
+        let linked = known.entry(image.file.clone()).or_insert_with(|| image.linked()).as_ref()?;
+        let at = image.address_in(linked, address).filter(|at| *at != address)?;
         Some((image.file.file_name()?.to_str()?, at))
     }
 

@@ -120,7 +120,7 @@ impl Contents {
         let found =
             samples.filter_map(|(&id, sample)| recognise(Some(id), sample, known)).collect::<Vec<_>>();
         // Among many sources, some bytes look like an ITM's by chance.
-        let strangers = frames.sources.len() - found.len().min(frames.sources.len());
+        let strangers = frames.sources.len().saturating_sub(found.len());
         let is_guess = self.container.origin == Origin::Detected && strangers > infer::STRANGERS;
         let is_itm = |found: &Identified| found.source.protocol == Protocol::Itm;
         if is_guess && found.iter().all(is_itm) { Vec::new() } else { found }

@@ -269,7 +269,7 @@ pub enum NoticeKind {
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, unowned: u64, first: Discontinuity },
     /// Bytes that no formatter writes: all of them, and those at the first place.
     FramesOdd { file: PathBuf, bytes: u64, places: u64, first_bytes: u64 },
-    /// The first and the last bytes of a buffer without frames are zeros, so many that memory was not written there.
+    /// The numbers of zero bytes at the start and at the end of a buffer without frames: it was not filled.
     Unfilled { file: PathBuf, first: u64, last: u64 },
     /// The capture ends within a frame.
     FrameCut { file: PathBuf, bytes: u64 },

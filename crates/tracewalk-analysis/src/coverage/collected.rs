@@ -84,7 +84,8 @@ impl ProgramCoverage {
     }
 }
 
-/// From so many sources on, all are sorted anew. Thousands of runs are added one by one, and a saved file has thousands.
+/// Fewer new sources than this are inserted one by one; more are appended, and all sources sorted. A run adds one source, a
+/// saved file adds thousands.
 const MANY: usize = 16;
 
 impl Merge for ProgramCoverage {

@@ -9,7 +9,7 @@
 //! | `q`, `2`, `4` | a vector register; two or four consecutive ones |
 //! | `r`, `z` | a core register except `pc`; except `sp`, with 15 as zero |
 //! | `e`, `o` | the core register of twice the number; the next one, except `sp` |
-//! | `n`, `N` | a number; a shift of which 0 means 32 |
+//! | `n`, `N` | a number; a shift amount, in which 0 stands for 32 |
 //! | `T`, `D`, `L`, `R` | of a field with size and shift: the size, twice the size, the shift to the left, to the right |
 //! | `f` | the fraction bits of a fixed-point number, counted down from the highest |
 //! | `I`, `O`, `B`, `F` | the immediate `i`: shifted by bytes; with ones below; one byte for each bit; as a float |
@@ -261,13 +261,13 @@ fn core_registers(list: u32) -> Option<String> {
     (!names.is_empty()).then(|| format!("{{{}}}", names.join(", ")))
 }
 
-/// Vector registers from the `first`, all of which have to exist.
+/// A list of vector registers that begins with `first`; `None` if one of them does not exist.
 fn vector_registers(first: u32, count: u32) -> Option<String> {
     let names = (first..first + count).map(|number| format!("q{number}")).collect::<Vec<_>>();
     (first + count <= 8).then(|| format!("{{{}}}", names.join(", ")))
 }
 
-/// Extension registers from the `first`, all of which have to exist, and VPR.
+/// A list of extension registers that begins with `first`, and VPR; `None` if one of them does not exist.
 fn extension_registers(prefix: &str, first: u32, count: u32, exist: u32) -> Option<String> {
     let mut text = "{".to_owned();
     for number in first..first + count {
