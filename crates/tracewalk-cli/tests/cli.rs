@@ -303,6 +303,7 @@ fn a_program_given_in_another_way_is_answered_with_the_option() {
     for (arguments, named) in [
         (vec!["flow", trace, "firmware.elf"], "--image firmware.elf"),
         (vec!["info", trace, "build/a.axf"], "--image build/a.axf"),
+        (vec!["crash", "firmware.elf", trace], "--image firmware.elf"),
         (vec!["flow", trace, "--elf", "firmware.elf"], "--image"),
     ] {
         let outcome = run(&arguments);

@@ -73,6 +73,23 @@ fn captures_of_one_program_add_up_and_one_shows_what_the_other_cannot() {
 }
 
 #[test]
+fn of_many_runs_the_first_are_listed_and_the_others_counted() {
+    let (folder, elf) = (Folder::new(), example("a7-etmv3/a9.elf"));
+    let runs = (1..=10).map(|number| {
+        let file = folder.file(&format!("run-{number}.bin"));
+        std::fs::copy(example("a7-etmv3/trace.bin"), &file).unwrap();
+        file
+    });
+    let runs = runs.collect::<Vec<_>>();
+    let image = ["--image", elf.to_str().unwrap()];
+    let text = coverage(&runs.iter().map(String::as_str).chain(image).collect::<Vec<_>>()).stdout;
+    let mut listed = text.lines().skip(1);
+    assert_eq!(listed.by_ref().take(8).filter(|line| line.contains("run-")).count(), 8, "{text}");
+    assert!(listed.next().is_some_and(|line| mentions(line, "… 2")), "{text}");
+    assert!(listed.all(|line| !line.contains("run-")), "{text}");
+}
+
+#[test]
 fn parts_that_were_saved_and_merged_report_what_the_captures_do() {
     let folder = Folder::new();
     let (etm, pft, both) = (folder.file("etm.twcov"), folder.file("pft.twcov"), folder.file("both.twcov"));

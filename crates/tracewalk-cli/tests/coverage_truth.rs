@@ -1,12 +1,13 @@
 //! Coverage compared with an independent script's result from an emulator's record (tests/coverage/truth.py).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::python::python;
+use crate::support::recorded::Recorded;
 use crate::support::{corpus, example, run};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The coverage that the command reports, in the script's shape.
 struct Found {
@@ -121,45 +122,45 @@ fn assert_same_where_known(name: &str, found: &Value, truth: &Value) {
 }
 
 fn conditions(name: &str) -> [String; 2] {
-    let recorded = if name.contains("etmv3") { "every" } else { "branches" };
+    let recorded = if name == "etmv3" { "every" } else { "branches" };
     ["--conditions".to_owned(), recorded.to_owned()]
 }
 
 /// A trace ends before its record: the last jump's target is not reported, nor anything after PFT's last waypoint.
 const MISSING_AT_END: u64 = 12;
 
-#[test]
-#[ignore = "needs the Python packages"]
-fn the_examples_cover_what_their_records_say() {
-    let python = python();
-    for (name, program) in [("m3-etmv3", "m3"), ("a7-etmv3", "a9"), ("a15-pft", "a9")] {
-        let found = found(&[example(name).join("capture.toml").to_str().unwrap()]);
-        let firmware = example("../firmware").join(program);
-        let file = |extension: &str| firmware.join(program).with_extension(extension);
-        let options = conditions(name).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
-        let (steps, truth) = truth(&python, &file("elf"), &file("record"), &options.collect::<Vec<_>>());
-        assert!(
-            (steps - MISSING_AT_END..=steps).contains(&found.steps),
-            "{name}: {} of {steps}",
-            found.steps
-        );
-        assert_same(name, &found.document, &truth);
+/// Compares the coverage of a recorded run; returns the number of its instructions, and that of figures.
+pub(crate) fn assert_covers(python: &Path, of: &Recorded) -> (u64, usize) {
+    let found = found(&of.arguments());
+    let figures = |truth: &Value| ["instructions", "files"].map(|part| truth[part].as_object().map_or(0, Map::len));
+    if of.protocol == "mtb" {
+        let truth = assert_covers_the_end(python, &of.name, &found, &of.elf, &of.record);
+        return (found.steps, figures(&truth).iter().sum());
     }
+    let counted = of.counted().iter().map(|option| (*option).to_owned());
+    let options = conditions(of.protocol).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
+    let (steps, truth) = truth(python, &of.elf, &of.record, &options.chain(counted).collect::<Vec<_>>());
+    // Whole traces end with their records; found3's records are cut.
+    assert!((steps - MISSING_AT_END..=steps).contains(&found.steps), "{}: {} of {steps}", of.name, found.steps);
+    if truth["open"]["instructions"].as_array().is_some_and(|open| !open.is_empty()) {
+        assert_same_where_known(&of.name, &found.document, &truth);
+    } else {
+        assert_same(&of.name, &found.document, &truth);
+    }
+    (found.steps, figures(&truth).iter().sum())
 }
 
-/// A buffer holds the end of a run, without its very last steps. The test finds how many by trying.
-fn assert_covers_the_end(python: &Path, name: &str, arguments: &[&str], elf: &Path, record: &Path) {
-    let found = found(arguments);
+/// A buffer holds the end of a run, without its very last steps. The test finds how many by trying; returns the script's result.
+fn assert_covers_the_end(python: &Path, name: &str, found: &Found, elf: &Path, record: &Path) -> Value {
     let last = ["--last".to_owned(), found.steps.to_string(), "--skip-end".to_owned()];
     let truth_before = |skipped: u64| {
         let options = conditions(name).into_iter().chain(last.clone()).chain([skipped.to_string()]);
         truth(python, elf, record, &options.collect::<Vec<_>>()).1
     };
     let fits = |truth: &Value| truth["instructions"] == found.document["instructions"];
-    match (0..=MISSING_AT_END).map(truth_before).find(fits) {
-        Some(truth) => assert_same(name, &found.document, &truth),
-        None => assert_same(name, &found.document, &truth_before(0)),
-    }
+    let truth = (0..=MISSING_AT_END).map(truth_before).find(fits).unwrap_or_else(|| truth_before(0));
+    assert_same(name, &found.document, &truth);
+    truth
 }
 
 #[test]
@@ -171,58 +172,22 @@ fn the_end_of_a_run_in_a_micro_trace_buffer_covers_what_its_record_says() {
     assert_covers_the_end(
         &python,
         "m0-crash-mtb",
-        &[capture.to_str().unwrap()],
+        &found(&[capture.to_str().unwrap()]),
         &firmware.join("m0-crash.elf"),
         &firmware.join("m0-crash.record"),
     );
 }
 
-fn synthetic(name: &str) -> (PathBuf, PathBuf, PathBuf) {
-    let case = corpus(&format!("synthetic/{name}"));
-    (case.join("program.elf"), case.join("runs.txt"), case)
-}
-
 #[test]
 #[ignore = "needs the Python packages and the corpus"]
-fn emulated_programs_cover_what_the_emulator_recorded() {
+fn a_micro_trace_buffer_that_went_round_covers_what_the_emulator_recorded() {
     let python = python();
-    let names =
-        ["mix-m3-etmv3", "mix-m3-etmv3-broadcast", "mix-a7-etmv3-original", "mix-a7-etmv3-alternative"];
-    for name in names.into_iter().chain(["mix-a9-ptm"]) {
-        let (elf, runs, case) = synthetic(name);
-        // The snapshot names a memory dump; the ELF file adds symbols and lines.
-        let found = found(&[case.to_str().unwrap(), "--image", elf.to_str().unwrap()]);
-        let options = conditions(name).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
-        let (steps, truth) = truth(&python, &elf, &runs, &options.collect::<Vec<_>>());
-        assert!(
-            (steps - MISSING_AT_END..=steps).contains(&found.steps),
-            "{name}: {} of {steps}",
-            found.steps
-        );
-        if name.contains("etmv3") {
-            assert_same_where_known(name, &found.document, &truth);
-        } else {
-            assert_same(name, &found.document, &truth);
-        }
-    }
-}
-
-#[test]
-#[ignore = "needs the Python packages and the corpus"]
-fn emulated_micro_trace_buffers_cover_what_the_emulator_recorded() {
-    let python = python();
-    for name in ["mix-m0-mtb-4k", "mix-m0-mtb-full"] {
-        let (elf, runs, case) = synthetic(name);
-        let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
-        let arguments = [
-            buffer.to_str().unwrap(),
-            "--registers",
-            registers.to_str().unwrap(),
-            "--image",
-            elf.to_str().unwrap(),
-        ];
-        assert_covers_the_end(&python, name, &arguments, &elf, &runs);
-    }
+    let case = corpus("synthetic/mix-m0-mtb-4k");
+    let [buffer, registers, elf, runs] =
+        ["mtb.bin", "registers.txt", "program.elf", "runs.txt"].map(|file| case.join(file));
+    let arguments =
+        [&buffer, Path::new("--registers"), &registers, Path::new("--image"), &elf].map(|part| part.to_str().unwrap());
+    assert_covers_the_end(&python, "mix-m0-mtb-4k", &found(&arguments), &elf, &runs);
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod editors;
 #[path = "gdb/memory.rs"]
 mod memory;
 #[path = "gdb/server.rs"]
-mod server;
+pub(crate) mod server;
 #[path = "gdb/watching.rs"]
 mod watching;
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::support::{MESSAGES, example, mentions, run_with_kinds};
 
@@ -401,6 +402,11 @@ fn noise(path: &Path, megabytes: usize) {
 const MOST_PRIVATE: &str = "65536";
 
 fn in_little_memory(arguments: &[&str], temporary: &Path) -> (Option<i32>, String) {
+    in_little_memory_from(Stdio::null(), arguments, temporary)
+}
+
+/// Like [`in_little_memory`], with this standard input.
+fn in_little_memory_from(input: Stdio, arguments: &[&str], temporary: &Path) -> (Option<i32>, String) {
     let output = std::process::Command::new("sh")
         .args([
             "-c",
@@ -412,6 +418,7 @@ fn in_little_memory(arguments: &[&str], temporary: &Path) -> (Option<i32>, Strin
         .args(arguments)
         .args(MESSAGES)
         .env("TMPDIR", temporary)
+        .stdin(input)
         .output()
         .unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -429,6 +436,16 @@ fn guessing_takes_little_memory_however_long_the_file_is_and_leaves_nothing() {
         assert_eq!(status, refused, "{command}: {stderr}");
         assert!(mentions(&stderr, "nothing_recognised"), "{command}: {stderr}");
     }
+    // Those that wait for the end of a pipe keep the bytes in a temporary file.
+    for command in ["info", "crash"] {
+        let mut head = std::process::Command::new("head");
+        let mut pipe = head.args(["-c", "100000000"]).arg(&file).stdout(Stdio::piped()).spawn().unwrap();
+        let input = pipe.stdout.take().unwrap().into();
+        let (status, stderr) = in_little_memory_from(input, &[command, "-"], temporary.path());
+        assert_eq!(status, refused, "{command} -: {stderr}");
+        assert!(mentions(&stderr, "nothing_recognised 100000000"), "{command} -: {stderr}");
+        pipe.wait().unwrap();
+    }
     for device in ["/dev/zero", "/dev/urandom"] {
         let (status, stderr) = in_little_memory(&["info", device], temporary.path());
         assert_eq!(status, refused, "{device}: {stderr}");
@@ -444,4 +461,26 @@ fn guessing_takes_little_memory_however_long_the_file_is_and_leaves_nothing() {
     assert_eq!(status, refused, "{stderr}");
     assert!(mentions(&stderr, "dump_too_long"), "{stderr}");
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+}
+
+/// Each branch of the trace would be looked for in all of the image, at each place where the image might be.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_without_branches_takes_little_time_and_stays_where_it_was_stated() {
+    let place = Place::new();
+    // ADDS R0, #0 to #255, over and over.
+    let straight = (0..1_u32 << 15).flat_map(|number| [number.to_le_bytes()[0], 0x30]).collect::<Vec<_>>();
+    let trace = example("m33-etmv4/trace.bin").display().to_string();
+    for (address, bytes, reported) in [
+        ("0x0", vec![0; 1 << 18], "image_refused blank.bin"),
+        ("0x20000000", straight, "code_missing 0x20000000"),
+    ] {
+        place.write("blank.bin", bytes);
+        let image = format!("{address}:{}", place.capture().join("blank.bin").display());
+        let source = ["--container", "frames", "--source", "0x10=etmv4,cpu=cortex-m33", "--image", &image];
+        let arguments = [&["flow", &trace, "--format", "none"], &source[..]].concat();
+        let (status, stderr) = in_little_memory(&arguments, place.0.path());
+        assert_eq!((status, stderr.lines().count()), (Some(2), 1), "{address}: {stderr}");
+        assert!(mentions(&stderr, reported), "{address}: {stderr}");
+    }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::firmware::{Firmware, Setup};
-use crate::support::python::python;
+use crate::support::recorded::Recorded;
 use crate::support::{corpus, example, run, tracewalk};
 use serde_json::Value;
 
@@ -49,7 +49,6 @@ fn script(python: &Path, name: &str, arguments: &[&str], first: u64) -> Value {
 }
 
 fn assert_same(name: &str, found: &BTreeMap<String, Value>, truth: &BTreeMap<String, Value>) {
-    assert!(!truth.is_empty(), "{name} has exceptions");
     assert!(found.keys().eq(truth.keys()), "{name}: {:?}, expected {:?}", found.keys(), truth.keys());
     for (number, expected) in truth {
         for (field, expected) in expected.as_object().unwrap() {
@@ -80,69 +79,27 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-#[test]
-fn exceptions_of_the_examples_took_as_many_instructions_as_their_records_say() {
-    for (name, program, profile) in
-        [("m3-etmv3", "m3", "m"), ("a7-etmv3", "a9", "ar"), ("a15-pft", "a9", "ar")]
-    {
-        let capture = example(name).join("capture.toml");
-        let (instructions, found) = found(&[text(&capture), "--unit", "instructions"]);
-        let firmware = example("../firmware").join(program);
-        let file = |extension: &str| firmware.join(program).with_extension(extension);
-        let (elf, record) = (file("elf"), file("record"));
-        let arguments = ["--elf", text(&elf), "--record", text(&record), "--profile", profile];
-        assert_same(name, &found, &truth(&arguments, instructions));
-    }
+/// Compares the figures of a recorded run's exceptions; returns their number.
+pub(crate) fn assert_exceptions(of: &Recorded) -> usize {
+    let (instructions, found) = found(&[&of.arguments()[..], &["--unit", "instructions"]].concat());
+    let truth = truth(&[&of.script()[..], of.counted()].concat(), instructions);
+    assert_same(&of.name, &found, &truth);
+    figures(&truth)
 }
 
-#[tracewalk_corpus::test]
-fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_recorded() {
-    let cases = [
-        ("mix-m3-etmv3", "m"),
-        ("mix-m3-etmv3-broadcast", "m"),
-        ("mix-a7-etmv3-original", "ar"),
-        ("mix-a7-etmv3-alternative", "ar"),
-        ("mix-a9-ptm", "ar"),
-        ("mix-m0-mtb-full", "m"),
-    ];
-    for (name, profile) in cases {
-        let case = corpus(&format!("synthetic/{name}"));
-        let (elf, runs) = (case.join("program.elf"), case.join("runs.txt"));
-        let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
-        let mut arguments = vec!["--image", text(&elf), "--unit", "instructions"];
-        if name.contains("mtb") {
-            arguments.extend([text(&buffer), "--registers", text(&registers)]);
-        } else {
-            arguments.push(text(&case));
-        }
-        let (instructions, found) = found(&arguments);
-        let arguments = ["--elf", text(&elf), "--record", text(&runs), "--profile", profile];
-        assert_same(name, &found, &truth(&arguments, instructions));
-    }
+/// Compares the figures of a recorded run's functions; returns their number.
+pub(crate) fn assert_functions(python: &Path, of: &Recorded, stacks: &[&str]) -> usize {
+    let (instructions, source) = report(&[&of.arguments()[..], &["--functions", "--unit", "instructions"]].concat());
+    let truth = script(python, "functions.py", &[&of.script()[..], of.counted(), stacks].concat(), instructions);
+    let truth = truth.as_object().unwrap().iter().map(|(name, figures)| (name.clone(), figures.clone())).collect();
+    assert_same(&of.name, &by("name", &source["functions"]), &truth);
+    figures(&truth)
 }
 
-#[test]
-#[ignore = "needs the Python packages and the corpus"]
-fn functions_took_as_many_instructions_as_a_stack_kept_by_hand_says() {
-    let python = python();
-    let firmware = example("../firmware");
-    let mut cases = vec![
-        ("m", firmware.join("m3/m3.elf"), firmware.join("m3/m3.record"), example("m3-etmv3/capture.toml")),
-        ("ar", firmware.join("a9/a9.elf"), firmware.join("a9/a9.record"), example("a15-pft/capture.toml")),
-    ];
-    for (name, profile) in [("mix-m3-etmv3", "m"), ("mix-a9-ptm", "ar")] {
-        let case = corpus(&format!("synthetic/{name}"));
-        cases.push((profile, case.join("program.elf"), case.join("runs.txt"), case));
-    }
-    for (profile, elf, record, capture) in &cases {
-        let arguments = [text(capture), "--functions", "--unit", "instructions", "--image", text(elf)];
-        let arguments = &arguments[..if capture.is_dir() { arguments.len() } else { arguments.len() - 2 }];
-        let (instructions, source) = report(arguments);
-        let arguments = ["--elf", text(elf), "--record", text(record), "--profile", profile];
-        let truth = script(&python, "functions.py", &arguments, instructions);
-        let truth = truth.as_object().unwrap().iter().map(|(name, figures)| (name.clone(), figures.clone()));
-        assert_same(text(capture), &by("name", &source["functions"]), &truth.collect());
-    }
+/// The number of figures in a script's result.
+fn figures(truth: &BTreeMap<String, Value>) -> usize {
+    let fields = truth.values().flat_map(|of| of.as_object().unwrap().values());
+    fields.map(|field| field.as_object().map_or(1, serde_json::Map::len)).sum()
 }
 
 #[test]

@@ -205,6 +205,30 @@ fn a_command_that_fails_leaves_what_stood_there_and_nothing_else() {
     }
 }
 
+/// The shell limits the size of files, as a full disk does.
+#[cfg(unix)]
+#[test]
+fn where_there_is_no_room_the_message_names_the_output() {
+    let folder = Folder::with("m3-etmv3");
+    fs::write(folder.at("result"), "as before").unwrap();
+    let before = folder.contents();
+    for command in [
+        &["timeline", "capture.toml", "-o", "result"][..],
+        &["coverage", "capture.toml", "--format", "json", "-o", "new"],
+        &["profile", "capture.toml", "--save", "result"],
+    ] {
+        let mut shell = std::process::Command::new("sh");
+        shell.current_dir(folder.0.path()).args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]);
+        shell.arg(assert_cmd::cargo::cargo_bin!("tracewalk")).args(command);
+        let output = shell.output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        let names_output = errors.contains(command.last().unwrap()) && !errors.contains(".tracewalk-");
+        assert!(names_output, "{errors}");
+        assert!(folder.contents() == before, "{errors}");
+    }
+}
+
 #[test]
 fn a_dash_is_standard_output_everywhere() {
     let folder = Folder::with("m3-etmv3");

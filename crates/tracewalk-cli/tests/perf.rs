@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{assert_same_runs, comparable, corpus, run, run_with_notices};
+use crate::support::{assert_same_runs, comparable, corpus, run, run_with_kinds, run_with_notices};
 
 fn linux(path: &str) -> String {
     corpus(&format!("linux/{path}")).to_str().unwrap().to_owned()
@@ -56,8 +56,11 @@ fn a_phone_s_and_a_model_s_trace_count_as_simpleperf_counts_them() {
         ["perf_etm", "fixed/perf_etm", "perf_with_unformatted_trace", "fixed/perf_with_unformatted_trace"]
     {
         let file = linux(&format!("simpleperf/{name}.data"));
-        let text = printed(&["counts", &file, "--symfs", &symfs, "--format", "autofdo"]);
-        let found = autofdo(&text);
+        let outcome = run_with_kinds(["counts", &file, "--symfs", &symfs, "--format", "autofdo"]);
+        // Files that did not run are missing, and nothing of what ran.
+        let said = ["note: binaries_missing: ", "warning: "].map(|kind| outcome.stderr.matches(kind).count());
+        assert_eq!((outcome.status, said), (0, [1, 0]), "{name}: {}", outcome.stderr);
+        let found = autofdo(&outcome.stdout);
         assert_eq!(found.0, expected.0, "{name}");
         assert_eq!(direct(&found.1, &expected.1), direct(&expected.1, &expected.1), "{name}");
     }

@@ -359,7 +359,9 @@ fn several_captures_of_one_program_are_added_up_and_of_others_kept_apart() {
     let twice = chains(folder.path(), "m3-etmv3", &[&again]);
     let once = chains(folder.path(), "m3-etmv3", &[]);
     assert_eq!(twice, once.into_iter().map(|(chain, cost)| (chain, 2 * cost)).collect());
-    let text = run(["profile", "-q", &again, &capture("a15-pft"), "--rows", "1"]).stdout;
+    let [text, top, short] = ["--rows", "--top", "-n"]
+        .map(|option| run(["profile", "-q", &again, &capture("a15-pft"), option, "1"]).stdout);
+    assert_eq!([&top, &short], [&text; 2]);
     let titles = text.lines().filter(|line| line.starts_with("trace ID")).collect::<Vec<_>>();
     assert!(titles[0].starts_with("trace ID 0x10, etmv3: 17638 instructions"), "{text}");
     assert!(titles[1].starts_with("trace ID 0x13, pft: 10703 instructions"), "{text}");

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::support::firmware::{Firmware, Setup};
 use crate::support::python::python;
-use crate::support::{corpus, example, run};
+use crate::support::recorded::Recorded;
+use crate::support::{corpus, run};
 use serde_json::Value;
 
 /// Costs by name: instructions and cycles.
@@ -43,16 +44,18 @@ fn profile(capture: &[&str], options: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The chains of calls with their own costs.
-fn folded(capture: &[&str], options: &[&str]) -> BTreeMap<String, u64> {
+/// The chains of calls with their own costs. The script does not number tasks.
+pub(crate) fn folded(capture: &[&str], options: &[&str]) -> BTreeMap<String, u64> {
     let text = profile(capture, &[&["--format", "folded"], options].concat());
-    let line = |line: &str| {
+    let mut chains = BTreeMap::new();
+    for line in text.lines() {
         let (chain, cost) = line.rsplit_once(' ').unwrap();
-        (chain.to_owned(), cost.parse::<u64>().unwrap())
-    };
-    let lines = text.lines().map(line).collect::<Vec<_>>();
-    let chains = lines.iter().cloned().collect::<BTreeMap<_, _>>();
-    assert_eq!(chains.len(), lines.len(), "a chain stands twice");
+        let chain = match chain.split_once("];") {
+            Some((task, chain)) if task.starts_with("[task ") => chain,
+            _ => chain,
+        };
+        *chains.entry(chain.to_owned()).or_default() += cost.parse::<u64>().unwrap();
+    }
     chains
 }
 
@@ -146,8 +149,8 @@ fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
     rows.map(row).collect()
 }
 
-/// Compares all that is counted in instructions.
-fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) {
+/// Compares all that is counted in instructions; returns the number of figures.
+fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) -> usize {
     let instructions = ["--unit", "instructions"];
     let chains = folded(capture, &[&instructions[..], &["--no-inlined"]].concat());
     assert_same(&format!("{name}: chains"), &chains, &column(&truth.costs("folded"), 0));
@@ -170,6 +173,7 @@ fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) {
         functions.entry(function).or_default()[1] += own[0];
     }
     assert_same(&format!("{name}: functions"), &table(capture), &functions);
+    chains.len() + 2 * callgrind.calls.len() + 3 * functions.len()
 }
 
 /// In callgrind's format, instructions without a line count for their function's first line.
@@ -197,57 +201,14 @@ fn instructions(capture: &[&str]) -> String {
     folded(capture, &["--unit", "instructions"]).values().sum::<u64>().to_string()
 }
 
-#[test]
-#[ignore = "needs the Python packages"]
-fn the_examples_call_and_cost_what_their_records_say() {
-    let python = python();
-    let cases: [(&str, &str, &[&str]); 3] = [
-        ("m3-etmv3", "m3", &[]),
-        ("a15-pft", "a9", &[]),
-        // The trace of a7-etmv3 has context IDs, which distinguish tasks.
-        ("a7-etmv3", "a9", &["--contexts"]),
-    ];
-    for (name, program, options) in cases {
-        let folder = example("../firmware").join(program);
-        let file = |extension: &str| folder.join(program).with_extension(extension);
-        let capture = example(name).join("capture.toml");
-        let capture = [capture.to_str().unwrap()];
-        // The record continues for a few instructions beyond the trace.
-        let steps = instructions(&capture);
-        let options = [options, &["--count", &steps]].concat();
-        let truth = Truth::of(&python, &file("elf"), &file("record"), &options);
-        assert_instructions(name, &capture, &truth);
-    }
-}
-
-#[test]
-#[ignore = "needs the Python packages and the corpus"]
-fn the_emulated_programs_call_and_cost_what_their_records_say() {
-    let (python, corpus) = (python(), corpus("synthetic"));
-    let cases = [
-        ("mix-m3-etmv3", "m"),
-        ("mix-m3-etmv3-broadcast", "m"),
-        ("mix-a7-etmv3-original", "ar"),
-        ("mix-a7-etmv3-alternative", "ar"),
-        ("mix-a9-ptm", "ar"),
-        ("mix-m0-mtb-full", "m"),
-    ];
-    for (name, profile) in cases {
-        let folder = corpus.join(name);
-        let file = |file: &str| folder.join(file).to_str().unwrap().to_owned();
-        let (elf, buffer, registers) = (file("program.elf"), file("mtb.bin"), file("registers.txt"));
-        let is_buffer = name.contains("mtb");
-        let mut capture = vec![folder.to_str().unwrap(), "--image", &elf];
-        if is_buffer {
-            capture[0] = &buffer;
-            capture.extend(["--container", "mtb", "--registers", &registers]);
-        }
-        let steps = instructions(&capture);
-        let mut options = vec!["--profile", profile, "--count", &steps];
-        options.extend(is_buffer.then_some("--behind-first-run"));
-        let truth = Truth::of(&python, Path::new(&elf), &folder.join("runs.txt"), &options);
-        assert_instructions(name, &capture, &truth);
-    }
+/// Compares a recorded run's calls and their costs; returns the number of figures.
+pub(crate) fn assert_calls(python: &Path, of: &Recorded, stacks: &[&str]) -> usize {
+    let arguments = of.arguments();
+    // The record continues for a few instructions beyond the trace.
+    let steps = instructions(&arguments);
+    let options = [&["--profile", of.profile, "--count", &steps], stacks, of.counted()].concat();
+    let truth = Truth::of(python, &of.elf, &of.record, &options);
+    assert_instructions(&of.name, &arguments, &truth)
 }
 
 #[test]

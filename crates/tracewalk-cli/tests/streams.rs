@@ -299,6 +299,39 @@ fn a_server_that_dies_in_the_middle_loses_nothing_that_it_had_sent() {
     }
 }
 
+/// A frame can be decoded only as a whole: a connection that ends within one was broken, a pipe may have been cut.
+#[test]
+fn an_end_within_a_frame_is_reported_however_the_bytes_were_cut() {
+    let mut case = Case { format: "none", ..with_image("m3-etmv3/trace.bin", "m3-etmv3/m3.elf") };
+    let sources = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--source", "0x01=itm"];
+    case.options.extend(sources.map(str::to_owned));
+    let bytes = &fs::read(&case.trace).unwrap()[..100];
+    for command in ["flow", "info"] {
+        for size in [1, 100] {
+            let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+            let capture = format!("tcp:{}", listener.local_addr().unwrap());
+            let running = Running::start(&case.arguments(command, &capture, &[]));
+            let mut connection = listener.accept().unwrap().0;
+            connection.set_nodelay(true).unwrap();
+            for piece in bytes.chunks(size) {
+                connection.write_all(piece).unwrap();
+                // Later pieces do not join this one.
+                thread::sleep(Duration::from_millis(1));
+            }
+            drop(connection);
+            let Outcome { status, stderr, .. } = running.end();
+            let reported = format!("warning: stream_ended: {capture} 100 4");
+            assert!(status == 2 && mentions(&stderr, &reported), "{command} {size}: {status} {stderr}");
+            // The ITM sent nothing so far, and that is said once.
+            assert_eq!(stderr.matches("_absent: ").count(), 1, "{command} {size}: {stderr}");
+        }
+        let mut running = Running::start(&case.arguments(command, "-", &[]));
+        running.input().write_all(bytes).unwrap();
+        let Outcome { status, stderr, .. } = running.end();
+        assert_eq!((status, stderr.matches("note: frame_cut: ").count()), (0, 1), "{command}: {stderr}");
+    }
+}
+
 #[tracewalk_corpus::test]
 fn standard_input_is_decoded_as_it_comes() {
     let directory = tempfile::tempdir().unwrap();

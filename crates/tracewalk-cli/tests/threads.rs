@@ -3,38 +3,56 @@
 
 use std::path::Path;
 
-use crate::support::{example, run};
+use crate::support::{MESSAGES, example, tracewalk, with_kinds};
 
-fn written(arguments: &[&str], capture: &Path, how: &[&str]) -> (i32, String) {
-    let capture = capture.to_str().expect("a plain name");
+/// The bytes of a thread's stack: as usual, and so many that the system refuses each thread.
+const STACK: &str = "2097152";
+const HUGE_STACK: &str = "1152921504606846976";
+
+fn written(arguments: &[&str], capture: &Path, how: &[&str], stack: &str) -> (Option<i32>, Vec<u8>) {
     let (command, options) = arguments.split_first().expect("a command");
-    let outcome = run([&[command, capture], options, how, &["--color", "never"]].concat());
-    (outcome.status, outcome.stdout)
+    let mut run = tracewalk();
+    run.arg(command).arg(capture).args(options).args(how).args(["--color", "never"]);
+    let output = run.env("RUST_MIN_STACK", stack).output().expect("the command runs");
+    (output.status.code(), output.stdout)
 }
 
 #[test]
-fn every_command_writes_the_same_on_one_thread_and_on_seven() {
+fn every_command_writes_the_same_on_one_thread_on_seven_and_if_none_can_be_made() {
     let capture = example("a15-pft/capture.toml");
     let other = example("a7-etmv3/capture.toml");
-    let commands: [&[&str]; 10] = [
+    let other = other.to_str().expect("a plain name");
+    let commands: [&[&str]; 11] = [
         &["flow"],
         &["flow", "--last", "70"],
         &["flow", "--from", "100", "--to", "5000"],
         &["calls"],
         &["profile"],
         &["coverage"],
+        &["coverage", other],
         &["counts"],
         &["interrupts"],
         &["timeline"],
-        &["diff", other.to_str().expect("a plain name")],
+        &["diff", other],
     ];
     for arguments in commands {
-        let one = written(arguments, &capture, &["--threads", "1"]);
-        let seven = written(arguments, &capture, &["--threads", "7", "--segment", "512"]);
+        let one = written(arguments, &capture, &["--threads", "1"], STACK);
+        let [seven, none] = [STACK, HUGE_STACK]
+            .map(|stack| written(arguments, &capture, &["--threads", "7", "--segment", "512"], stack));
         assert!(one == seven && !one.1.is_empty(), "{arguments:?}");
+        assert!(one == none, "{arguments:?} without threads: {:?}", none.0);
     }
     // Only the memory of a Micro Trace Buffer shows what crashed.
     let crash = example("m0-crash-mtb/capture.toml");
-    let [one, seven] = ["1", "7"].map(|threads| written(&["crash"], &crash, &["--threads", threads]));
+    let [one, seven] = ["1", "7"].map(|threads| written(&["crash"], &crash, &["--threads", threads], STACK));
     assert!(one == seven && !one.1.is_empty());
+}
+
+#[test]
+fn a_stream_that_no_thread_can_wait_for_is_refused() {
+    let mut command = tracewalk();
+    command.args(["flow", "-"]).args(MESSAGES).env("RUST_MIN_STACK", HUGE_STACK);
+    let output = command.write_stdin("some bytes").output().expect("the command runs");
+    let stderr = with_kinds(&String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.code() == Some(2) && stderr.starts_with("error: no_byte: "), "{stderr}");
 }

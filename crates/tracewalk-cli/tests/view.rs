@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use serde_json::Value;
 
 /// A command that serves a page until it is dropped.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     /// The page's address and port.
     host: String,
@@ -35,7 +35,7 @@ struct Answer {
 
 impl Served {
     /// Starts without a cache, so that tests do not depend on each other.
-    fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+    pub(crate) fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::with(&["--cache", "none"], arguments)
     }
 
@@ -88,7 +88,7 @@ impl Served {
     }
 
     /// The server's answer once everything is counted.
-    fn ask(&self, question: &str) -> Value {
+    pub(crate) fn ask(&self, question: &str) -> Value {
         self.counted();
         self.ask_at_once(question)
     }

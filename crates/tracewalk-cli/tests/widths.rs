@@ -83,7 +83,7 @@ fn every_view_of_every_example_fits_80_columns_and_uses_200() {
                 assert_eq!(line, None, "{view:?} of {capture} at {columns}");
             }
             assert!(wide.lines().count() <= narrow.lines().count(), "{view:?} of {capture}");
-            // Bars are only for terminals, and a crash is one screen of 80 columns everywhere.
+            // Bars are only for terminals, and a crash is one screen of 80 columns elsewhere.
             if !matches!(view.0, "coverage" | "crash") {
                 assert_eq!(
                     letters(&wide),
@@ -96,6 +96,16 @@ fn every_view_of_every_example_fits_80_columns_and_uses_200() {
     }
     let missing = VIEWS.iter().filter(|view| !drawn.contains(*view)).collect::<Vec<_>>();
     assert!(missing.is_empty(), "no capture shows {missing:?}");
+}
+
+#[test]
+fn a_crash_fits_a_narrow_terminal_and_uses_a_wide_one() {
+    let capture = example("m0-crash-mtb/capture.toml").display().to_string();
+    let [narrow, wide] = [60, 200].map(|columns| {
+        let (shown, _) = at_terminal(columns, &["crash", &capture], &[("NO_COLOR", "1"), ("PAGER", "cat")]);
+        shown.lines().map(|line| line.width()).max()
+    });
+    assert!(narrow <= Some(60) && wide > Some(80), "{narrow:?} {wide:?}");
 }
 
 #[test]

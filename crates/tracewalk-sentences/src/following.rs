@@ -166,6 +166,12 @@ fn gaps(notice: &Notice) -> Option<String> {
             "{}: without the program, only what the trace alone proves is known; add it with --image FILE",
             source_name(*source)
         ),
+        K::ForeignImage { source, file } => format!(
+            "{}: {} is a program for processors of another kind than the one that was traced; give the program that was traced with \
+             --image FILE",
+            source_name(*source),
+            file.display(),
+        ),
         K::CodeMissing { source, count, first, elsewhere: Some((file, start)), .. } => format!(
             "{}: nothing that ran is in {}, which begins at {start}: execution reached code that no image holds {}, first at \
              {first}; give the program that was traced with --image FILE",

@@ -120,6 +120,11 @@ impl Source {
         self.description.profile().or(m_profile)
     }
 
+    /// Whether the processor may have executed A64.
+    pub(crate) fn may_run_a64(&self) -> bool {
+        matches!(&self.config, SourceConfig::Etmv4(config) if config.profile() == tracewalk::ids::Profile::Ar)
+    }
+
     /// The exceptions that the source's trace can report, in its numbering; an MTB's are those of its processor.
     #[must_use]
     pub fn exceptions(&self) -> Vec<Exception> {

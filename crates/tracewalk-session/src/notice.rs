@@ -342,6 +342,8 @@ pub enum NoticeKind {
         /// An image, and its first address, if nothing that ran is in any image.
         elsewhere: Option<(PathBuf, Address)>,
     },
+    /// Nothing of the program ran: the image is for processors of another kind than the one that was traced.
+    ForeignImage { source: Option<TraceId>, file: PathBuf },
     /// Code cannot be decoded.
     CodeUndecodable { source: Option<TraceId>, count: u64, first: GapReason },
     /// Trace and image disagree.

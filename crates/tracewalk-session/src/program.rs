@@ -10,8 +10,8 @@ use tracewalk::program::{Program, Scope};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::programs::ProgramId;
 use tracewalk_input::capture::{Capture, SourceDescription};
-use tracewalk_input::image::{Image, ImageError, ImageLoader, Memory, VisibleImage};
-use tracewalk_input::{Origin, Setting};
+use tracewalk_input::image::{Image, ImageError, ImageForm, ImageLoader, Memory, VisibleImage};
+use tracewalk_input::{Origin, Setting, cpu};
 
 use crate::code::{Reader, source_files, without_names};
 use crate::error::OpenError;
@@ -233,6 +233,19 @@ impl Known {
     ) -> Option<&Path> {
         let (image, _) = self.of_core(source).memory.given_by(address, scope)?;
         Some(&image.file)
+    }
+
+    /// The first image's file, if this source's processor can have executed none of the images.
+    pub(crate) fn foreign_image(&self, source: &Source) -> Option<PathBuf> {
+        let is_m = |profile| profile == cpu::Profile::M;
+        let is_foreign = |image: &Image| match (image.attributes.profile, source.profile()) {
+            _ if image.form == ImageForm::Elf64 => !source.may_run_a64(),
+            (Some(built_for), Some(traced)) => is_m(built_for) != is_m(traced),
+            _ => false,
+        };
+        let images = &self.of_core(&source.description).memory.images;
+        let first = images.first().filter(|_| images.iter().all(|visible| is_foreign(&visible.image)))?;
+        Some(first.image.file.clone())
     }
 
     /// The program without one image.

@@ -57,13 +57,23 @@ fn what_is_inferred_is_a_note() {
 
 #[test]
 fn another_program_is_detected_by_the_code_that_is_missing() {
-    let other = std::fs::read(example("m3-etmv3/m3.elf")).unwrap();
-    let folder = copy_with(&example("a15-pft"), "a9.elf", |_| other);
-    let notices = follow(Request::new(folder.path().join("capture.toml")));
-    let missing = notices.iter().find(|notice| matches!(notice.kind, NoticeKind::CodeMissing { .. }));
-    let missing = missing.unwrap_or_else(|| panic!("{notices:?}"));
+    let elsewhere = |text: Vec<u8>| {
+        let text = String::from_utf8(text).unwrap();
+        text.replace("\"a9.elf\"", "\"trace.bin\"\naddress = 0x80000000").into_bytes()
+    };
+    let folder = copy_with(&example("a15-pft"), "capture.toml", elsewhere);
+    let notices = follow(Request::new(folder.path().to_owned()));
+    let [missing] = notices.as_slice() else { panic!("{notices:?}") };
     assert_eq!((missing.severity(), missing.remedy()), (Severity::Incomplete, Some(Remedy::Image)));
     assert!(missing.at.is_some());
+    let NoticeKind::CodeMissing { elsewhere: Some((file, start)), .. } = &missing.kind else {
+        panic!("{missing:?}")
+    };
+    assert_eq!((file.ends_with("trace.bin"), start.get()), (true, 0x8000_0000));
+
+    let other = std::fs::read(example("m3-etmv3/m3.elf")).unwrap();
+    let folder = copy_with(&example("a15-pft"), "a9.elf", |_| other);
+    assert_eq!(names(&follow(Request::new(folder.path().to_owned()))), ["foreign_image"]);
 }
 
 #[test]

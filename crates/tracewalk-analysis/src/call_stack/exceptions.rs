@@ -26,8 +26,11 @@ impl<M> CallStack<M> {
         let returned = matches!(self.next, Next::ExceptionReturn(_));
         let before = self.replaced_return(preferred_return, observer);
         let replaced = before.is_some();
-        // The exception before may have returned to another task.
-        let chained = replaced || returned;
+        // The exception before may have returned to another task. What an instruction raises itself is not chained to what returned to
+        // this instruction.
+        let is_of_instruction =
+            preferred_return.is_some() && exception.is_some_and(Exception::is_synchronous);
+        let chained = (replaced || returned) && !is_of_instruction;
         // A call or return just before the exception has happened, though nothing ran at its target.
         match (preferred_return, self.next) {
             _ if replaced => {}

@@ -79,6 +79,8 @@ pub struct Timeline {
     phase: Phase,
     recorder: Recorder,
     axis: Axis,
+    /// What was open, when the window began, in tasks that have not run since.
+    asleep: Vec<Span>,
     /// Whether the window is the whole trace, so that no check is needed.
     is_whole: bool,
 }
@@ -98,6 +100,7 @@ impl Timeline {
             phase: if window.from.is_none() { Phase::Inside } else { Phase::Before },
             recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
+            asleep: Vec::new(),
             is_whole: *window == Window::default(),
         }
     }
@@ -248,14 +251,36 @@ impl Timeline {
         let before = std::mem::replace(&mut self.phase, phase);
         let now = self.recorder.spans.tracks.now;
         if before == Phase::Before && phase == Phase::Inside {
-            for span in self.recorder.spans.tracks.spans() {
-                self.axis.push(now, Change::Begin(Span { start: Start::Clipped, ..span }), sink);
+            let task = self.recorder.spans.task;
+            let sleeps = |span: &Span| matches!(span.track, Track::Task(other) if other != task);
+            let spans = self.recorder.spans.tracks.spans().into_iter();
+            let spans = spans.map(|span| Span { start: Start::Clipped, ..span });
+            let (asleep, awake) = spans.partition(sleeps);
+            self.asleep = asleep;
+            for span in awake {
+                self.axis.push(now, Change::Begin(span), sink);
             }
         } else if before == Phase::Inside && phase == Phase::After {
             for Span { id, track, .. } in self.recorder.spans.tracks.spans().into_iter().rev() {
-                self.axis.push(now, Change::End { id, track, finish: Finish::Clipped }, sink);
+                self.push(now, Change::End { id, track, finish: Finish::Clipped }, sink);
             }
         }
+    }
+
+    /// Hands on a change. What was open in a task that slept when the window began, begins when the task runs.
+    fn push(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
+        match change {
+            Change::Begin(Span { what: What::Task(task), .. }) => {
+                for span in self.asleep.extract_if(.., |span| span.track == Track::Task(task)) {
+                    self.axis.push(place, Change::Begin(span), sink);
+                }
+            }
+            Change::End { id, .. } if self.asleep.iter().any(|span| span.id == id) => {
+                return self.asleep.retain(|span| span.id != id);
+            }
+            _ => {}
+        }
+        self.axis.push(place, change, sink);
     }
 
     #[inline]
@@ -266,9 +291,11 @@ impl Timeline {
         if self.phase != Phase::Inside {
             self.recorder.changes.clear();
         }
-        for (place, change) in self.recorder.changes.drain(..) {
-            self.axis.push(place, change, sink);
+        let mut changes = std::mem::take(&mut self.recorder.changes);
+        for (place, change) in changes.drain(..) {
+            self.push(place, change, sink);
         }
+        self.recorder.changes = changes;
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Recorder {
 #[derive(Debug)]
 pub(super) struct Spans {
     pub(super) tracks: Tracks,
-    task: Task,
+    pub(super) task: Task,
     /// Whether places are counted in cycles.
     pub(super) by_cycles: bool,
     /// Whether functions have spans.
@@ -103,11 +103,17 @@ impl Spans {
     /// Instructions run here.
     #[inline]
     fn begin_running(&mut self, out: &mut impl FnMut(Place, Change)) {
-        if !self.tracks.is_open(RowId::RUNNING) {
-            self.tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, out);
-        }
+        self.begin_task(out);
         if self.tracks.is_open(RowId::GAPS) {
             self.tracks.end_all(RowId::GAPS, Finish::Returned, out);
+        }
+    }
+
+    /// The task runs from here on, unless it does already.
+    #[inline]
+    fn begin_task(&mut self, out: &mut impl FnMut(Place, Change)) {
+        if !self.tracks.is_open(RowId::RUNNING) {
+            self.tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, out);
         }
     }
 
@@ -159,6 +165,10 @@ impl Spans {
             Entry::Called | Entry::TailCalled | Entry::Joined | Entry::Interrupting => Start::Here,
         };
         let replaced = self.replaced.take();
+        if self.begun && matches!(kind, FrameKind::Exception(_)) {
+            // The exception interrupts the task that goes on here, though nothing of it may have run.
+            self.begin_task(out);
+        }
         let exception = match kind {
             FrameKind::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
                 let row = self.tracks.row_of_exception(interruption.exception);

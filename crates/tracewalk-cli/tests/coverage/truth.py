@@ -18,7 +18,9 @@ prints how often all records together passed each address, for programs that are
 
 import argparse
 import json
+import pathlib
 import posixpath
+import sys
 from bisect import bisect_right
 from collections import defaultdict
 
@@ -27,20 +29,25 @@ from elftools.dwarf.descriptions import describe_form_class
 from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 
-CALLS = {"bl", "blx"}
-COMPARE_AND_BRANCH = {"cbz", "cbnz"}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from record import lines as lines_of  # noqa: E402
+
+IT = {"it"} | {"it" + more for more in ("t", "e", "tt", "te", "et", "ee")}
+IT |= {block + more for block in IT if len(block) == 4 for more in "te"}
+CALLS = {"bl", "blx", "blr", "blxns"}
+COMPARE_AND_BRANCH = {"cbz", "cbnz", "tbz", "tbnz"}
+# The symbols that divide code from data (AAELF32 5.5.5, AAELF64 5.5.4).
+MARKS = {"$a": "a32", "$t": "t32", "$x": "a64", "$d": None}
 
 
 # ---- the record ------------------------------------------------------------------------------------------------------
 
 
-def read_record(path):
+def read_record(path, undefined=True):
     """Steps in order: (address, isa, failed, end of the run or None, what follows the run)."""
     runs, marks = [], []
-    for line in open(path):
-        fields = line.split()
-        if not fields:
-            continue
+    for fields in lines_of(path, undefined):
         if fields[0] == "R":
             failed = {int(word[1:], 16) for word in fields[4:] if word.startswith("!")}
             runs.append((int(fields[1], 16), int(fields[2], 16), fields[3], failed))
@@ -94,12 +101,15 @@ class Code:
             if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]
         ]
         self.symbols(elf)
-        self.instructions = {}
+        # Instructions outside of functions, which are not counted, are decoded as they are reached.
+        self.instructions, self.elsewhere = {}, {}
+        # How many instructions of an IT block follow from an address on.
+        self.blocks = {}
         for start, end, isa in self.stretches:
             for function in self.functions:
                 low, high = max(start, function[0]), min(end, function[1])
                 if low < high:
-                    self.disassemble(low, high, isa)
+                    self.disassemble(low, high, isa, self.instructions)
 
     def symbols(self, elf):
         marks, functions, labels = [], {}, {}
@@ -114,8 +124,8 @@ class Code:
             executable = bool(section["sh_flags"] & 4)
             limit = section["sh_addr"] + section["sh_size"]
             value, name, kind = symbol["st_value"], symbol.name, symbol["st_info"]["type"]
-            if name[:2] in ("$a", "$t", "$d") and (len(name) == 2 or name[2] == "."):
-                marks.append((value, {"$a": "a32", "$t": "t32", "$d": None}[name[:2]], limit))
+            if name[:2] in MARKS and (len(name) == 2 or name[2] == "."):
+                marks.append((value, MARKS[name[:2]], limit))
             elif kind == "STT_FUNC":
                 start = value & ~1
                 known = functions.get(start, (0, limit))
@@ -133,7 +143,9 @@ class Code:
         code = self.stretches
         for start, extent in labels.items():
             in_function = any(low <= start < high for low, high in inside)
-            in_code = any(low <= start < high for low, high, _ in code)
+            # Nothing divides a section that was a binary file.
+            marked = any(mark[0] < extent[1] and start < mark[2] for mark in marks)
+            in_code = not marked or any(low <= start < high for low, high, _ in code)
             if start not in functions and not in_function and in_code:
                 functions[start] = extent
         self.has_arm_code = any(isa == "a32" for _, _, isa in self.stretches)
@@ -151,24 +163,45 @@ class Code:
                 return data[address - start : address - start + count]
         return b""
 
-    def disassemble(self, low, high, isa):
-        thumb = isa == "t32"
-        mode = capstone.CS_MODE_THUMB if thumb else capstone.CS_MODE_ARM
-        # A program without ARM code is one of M profile, whose system registers Capstone does not know by itself.
-        profile = capstone.CS_MODE_V8 if self.has_arm_code else capstone.CS_MODE_MCLASS
-        engine = capstone.Cs(capstone.CS_ARCH_ARM, mode | profile)
+    def disassemble(self, low, high, isa, found_in, count=0):
+        engine = self.engine(isa)
         engine.detail = True
         engine.skipdata = True
-        for found in engine.disasm(self.bytes_at(low, high - low), low):
-            self.instructions[(found.address, isa)] = classified(found, isa)
+        in_block = self.blocks.get(low, 0)
+        for found in engine.disasm(self.bytes_at(low, high - low), low, count):
+            instruction = classified_a64(found) if isa == "a64" else classified(found, isa)
+            # Capstone gives no condition to undefined instructions.
+            instruction.conditional |= in_block > 0
+            in_block = len(found.mnemonic) - 1 if found.mnemonic in IT else max(in_block - 1, 0)
+            found_in[(found.address, isa)] = instruction
+            self.blocks[found.address + found.size] = in_block
+
+    def engine(self, isa):
+        if isa == "a64":
+            return capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+        mode = capstone.CS_MODE_THUMB if isa == "t32" else capstone.CS_MODE_ARM
+        # A program without ARM code is one of M profile, whose system registers Capstone does not know by itself.
+        profile = capstone.CS_MODE_V8 if self.has_arm_code else capstone.CS_MODE_MCLASS
+        return capstone.Cs(capstone.CS_ARCH_ARM, mode | profile)
 
     def at(self, address, isa):
-        return self.instructions[(address, isa)]
+        key = (address, isa)
+        if key not in self.instructions and key not in self.elsewhere:
+            self.disassemble(address, address + 4, isa, self.elsewhere, 1)
+        return self.instructions.get(key) or self.elsewhere[key]
 
     def function_of(self, address):
         """The innermost function around an address, as (start, end)."""
         around = [function for function in self.functions if function[0] <= address < function[1]]
         return max(around) if around else None
+
+
+def classified_a64(found):
+    name = found.mnemonic.split(".")[0]
+    conditional = name in COMPARE_AND_BRANCH or found.mnemonic.startswith("b.")
+    branch = conditional or name in ("b", "bl", "br", "blr", "ret", "eret")
+    target = found.operands[-1].imm if conditional or name in ("b", "bl") else None
+    return Instruction(found.address, "a64", found.size, conditional, branch, target, name in CALLS)
 
 
 def classified(found, isa):
@@ -182,7 +215,8 @@ def classified(found, isa):
     jumps = {capstone.arm.ARM_GRP_JUMP, capstone.arm.ARM_GRP_CALL, capstone.CS_GRP_RET} & groups
     interrupt = capstone.arm.ARM_GRP_INT in groups
     _, written = found.regs_access()
-    branch = (bool(jumps) or capstone.arm.ARM_REG_PC in written) and not interrupt and not is_it
+    between_states = name.startswith(("bxns", "blxns"))
+    branch = (bool(jumps) or between_states or capstone.arm.ARM_REG_PC in written) and not interrupt and not is_it
     target = None
     immediates = [o.imm & 0xFFFFFFFF for o in found.operands if o.type == capstone.arm.ARM_OP_IMM]
     if branch and immediates and capstone.arm.ARM_GRP_JUMP in groups | ({capstone.arm.ARM_GRP_JUMP} if name.startswith("bl") else set()):
@@ -203,7 +237,7 @@ def clean(path):
 
 class Lines:
     def __init__(self, elf):
-        self.rows, self.inlined = [], []
+        self.rows, self.starts, self.inlined = [], [], []
         if not elf.has_dwarf_info():
             return
         dwarf = elf.get_dwarf_info()
@@ -452,6 +486,7 @@ def main():
     arguments.add_argument("--memory", action="append", default=[])
     arguments.add_argument("--record", action="append", required=True)
     arguments.add_argument("--conditions", choices=["every", "branches"], default="every")
+    arguments.add_argument("--without-undefined", action="store_true", help="undefined instructions do not count, as in ETMv4")
     arguments.add_argument("--first", type=int, help="only the first N instructions")
     arguments.add_argument("--last", type=int, help="only the last N instructions")
     arguments.add_argument("--skip-end", type=int, default=0, help="and not the last K of all")
@@ -463,7 +498,7 @@ def main():
     with open(arguments.elf, "rb") as file:
         elf = ELFFile(file)
         code, lines = Code(elf), Lines(elf)
-        runs, marks = read_record(record)
+        runs, marks = read_record(record, not arguments.without_undefined)
         failures_known = open(record).readline().startswith("# tracewalk record")
         steps = Steps(code, runs, marks, failures_known).list
     every = len(steps)
@@ -474,6 +509,8 @@ def main():
     if arguments.last is not None:
         steps = steps[-arguments.last :]
     counts = passes(code, steps, arguments.conditions)
+    ran = {key: instruction for key, instruction in code.elsewhere.items() if code.function_of(key[0])}
+    code.instructions.update(ran)
     files, totals = report(code, lines, counts, arguments.conditions)
     unknown = not failures_known and arguments.conditions == "every"
     print(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::{example, run_with_kinds};
 
 /// A server that runs until this is dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Child,
     messages: BufReader<ChildStderr>,
     pub(super) address: SocketAddr,
@@ -28,7 +28,7 @@ impl Server {
     }
 
     /// A server of a capture, with the options of `gdb`. It has no cache, so that tests do not depend on each other.
-    pub(super) fn of<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+    pub(crate) fn of<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::with(&["--cache", "none"], arguments).0
     }
 
@@ -70,7 +70,7 @@ impl Server {
         }
     }
 
-    pub(super) fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
@@ -82,6 +82,23 @@ pub(super) fn ask(stream: &mut TcpStream, contents: &str) -> String {
     let sum = contents.bytes().fold(0_u8, u8::wrapping_add);
     // In one write: pieces of a packet would wait for one another.
     stream.write_all(format!("${contents}#{sum:02x}").as_bytes()).unwrap();
+    answer(stream)
+}
+
+/// What a `monitor` command prints.
+pub(crate) fn monitor(stream: &mut TcpStream, command: &str) -> String {
+    let hexadecimal = command.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (mut text, mut packet) = (Vec::new(), ask(stream, &format!("qRcmd,{hexadecimal}")));
+    while packet != "OK" {
+        let digits = packet.strip_prefix('O').expect("text for the console");
+        text.extend((0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()));
+        packet = answer(stream);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// The next packet.
+fn answer(stream: &mut TcpStream) -> String {
     let (mut answer, mut byte) = (Vec::new(), [0]);
     while byte != *b"#" {
         stream.read_exact(&mut byte).unwrap();
@@ -157,10 +174,12 @@ fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     assert_eq!(answer, *b"-");
     let refused = ["g1", "p", "pffffffffffffffff", "P1=", "m", "m0", "mffffffffffffffff,ffffffffffffffff"];
     let strange =
-        ["H", "Hx1", "T", "Tffffffff", "Z", "Z0", "Z9,0,0", "z0,,", "vCont;", "vCont;r", "vCont;x:1"];
+        ["H", "Hx1", "T", "Tffffffff", "Z", "Z0", "Z9,0,0", "z0,,", "vCont;", "vCont;r", "vCont;x:1", ""];
     let queries = ["q", "qRcmd,zz", "qXfer:features:read:target.xml:", "qThreadExtraInfo,9", "b", "bx", "!"];
     for contents in refused.into_iter().chain(strange).chain(queries) {
-        let _ = ask(&mut stream, contents);
+        let answer = ask(&mut stream, contents);
+        // GDB prints the sentence of a refusal with its escapes.
+        assert!(!answer.contains('}'), "{contents}: {answer}");
     }
     assert_eq!(ask(&mut stream, "qXfer:features:read:target.xml:ffffffffffffffff,10"), "l");
     assert_eq!(ask(&mut stream, "qC"), "QC1");

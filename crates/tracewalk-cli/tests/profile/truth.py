@@ -7,10 +7,10 @@ instruction by instruction: a call pushes its return address, a jump to an entry
 another function replaces the innermost one, an exception pushes and its return pops. A call of setjmp records the number of
 entries, and longjmp restores it.
 
-    truth.py --elf FILE --record FILE [--behind-first-run] [--count N] [--cycles FILE] [--contexts]
+    truth.py --elf FILE --record FILE [--behind-first-run] [--count N] [--cycles FILE] [--contexts | --tasks]
 
 --cycles names a file with the number of cycles that had passed after each step (`tracewalk-generate capture --times FILE` writes
-it). --contexts keeps a stack for each context ID. Prints JSON: chains of calls with their exclusive costs, without and with
+it). --contexts keeps a stack for each context ID, --tasks one for each address at which handlers left a task. Prints JSON: chains of calls with their exclusive costs, without and with
 inlined functions; functions, lines and edges with counts; the number of functions that each long jump left. Costs are lists:
 instructions, and cycles if --cycles is given.
 """
@@ -19,20 +19,23 @@ import argparse
 import functools
 import json
 import pathlib
+import re
+import subprocess
 import sys
 from collections import defaultdict
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "coverage"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "coverage"), str(HERE.parent / "support")]
 
 from elftools.elf.elffile import ELFFile  # noqa: E402
+from record import SYNCHRONOUS, lines  # noqa: E402
 from truth import Code, Lines  # noqa: E402
 
 EXCEPTIONS = {
-    "m": {3: "HardFault", 11: "SVCall", 14: "PendSV", 15: "SysTick"},
+    "m": {3: "HardFault", 5: "BusFault", 6: "UsageFault", 11: "SVCall", 14: "PendSV", 15: "SysTick"},
     "ar": {9: "Undefined instruction", 10: "SVC", 11: "Prefetch abort", 12: "Data abort", 14: "IRQ"},
+    "a64": {2: "Call", 3: "Trap", 6: "Instruction debug", 11: "Instruction fault", 12: "Data fault", 14: "IRQ"},
 }
-# Exceptions raised by an instruction: their handlers count for that instruction.
-SYNCHRONOUS = {"m": {3, 4, 5, 6, 7, 11, 12}, "ar": {2, 3, 5, 9, 10, 11, 12, 13}}
 
 
 class Program:
@@ -48,21 +51,25 @@ class Program:
                 known = self.names.get(symbol["st_value"] & ~1)
                 if known is None or (kind == "STT_FUNC" and known[0] != "STT_FUNC"):
                     self.names[symbol["st_value"] & ~1] = (kind, symbol.name)
+        mangled = "\n".join(name for _, name in self.names.values())
+        names = subprocess.run(["c++filt", "-s", "rust"], input=mangled, capture_output=True, text=True, check=True).stdout
+        # Crates have hashes.
+        names = re.sub(r"\[[0-9a-f]{16}\]", "", names)
+        self.names = {start: (kind, name) for (start, (kind, _)), name in zip(self.names.items(), names.splitlines())}
 
     def find_function(self, address):
         """A function by its first address and its name."""
         found = self.code.function_of(address)
         if found:
             return (found[0], self.names[found[0]][1])
-        return (address, f"0x{address:08x} (in no image)")
+        return (address, f"0x{address:0{8 if address < 1 << 32 else 16}x} (in no image)")
 
 
-def read(path):
+def read(path, undefined=True):
     """The profile and the items: instructions, exceptions, returns from them, context IDs, in order."""
     profile, items = None, []
-    for line in open(path):
-        words = line.split()
-        if not words or words[0] in "#DOS":
+    for words in lines(path, undefined):
+        if words[0] in "DLOS":
             continue
         if words[0] == "P":
             profile = words[1]
@@ -75,7 +82,7 @@ def read(path):
         elif words[0] == "C":
             items.append(("context", int(words[1], 16), int(words[2], 16)))
         else:
-            raise ValueError(line)
+            raise ValueError(words)
     return profile, items
 
 
@@ -123,16 +130,18 @@ class Frame:
 class Calls:
     """The stack, and its counts and costs."""
 
-    def __init__(self, program, profile, contexts):
+    def __init__(self, program, profile, contexts, tasks=False):
         self.program, self.profile = program, profile
         self.context, self.stacks = (0 if contexts else None), {}
+        # With tasks: where each stack that does not run goes on, and the stack.
+        self.suspended = [] if tasks else None
         self.stack, self.last, self.came = [], None, "start"
         self.own = defaultdict(lambda: [0, 0])
         self.own_inlined = defaultdict(lambda: [0, 0])
         self.lines = defaultdict(lambda: [0, 0])
         self.calls, self.edge_calls = defaultdict(int), defaultdict(int)
         self.total, self.edge_total = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
-        self.before = None
+        self.before, self.is_first = None, False
         # The return address of each setjmp call, and the number of entries at that time.
         self.saved, self.jumps = {}, []
 
@@ -149,6 +158,9 @@ class Calls:
             returns_to = item[2] if item[2] is not None else self.before
             self.stack.append(Frame(self.top(), None, returns_to, exception=item[1]))
             self.last, self.came = None, "exception"
+        elif item[0] == "return" and all(frame.exception is None for frame in self.stack):
+            # After a reset, software enters a lower exception level and its first task in this way.
+            self.stack, self.last, self.came = [], None, "on"
         elif item[0] == "return":
             while self.stack and self.stack[-1].exception is None:
                 self.stack.pop()
@@ -172,22 +184,27 @@ class Calls:
         elif self.came == "context":
             inside = [i for i, frame in enumerate(self.stack) if frame.function == function]
             del self.stack[inside[-1] + 1 if inside else 0 :]
+        elif self.came == "return" and self.suspended is not None:
+            self.resume(at)
         elif self.came == "return" and at != self.before:
             # The handler of a call to nowhere returns to the instruction after the call.
             self.come_back(at)
         elif last is not None and last.branch and (at != last.address + last.size or not last.conditional):
             following = last.address + last.size
-            if last.call:
+            # A call of the next instruction asks for an address.
+            if last.call and last.target != following:
                 self.stack.append(Frame(self.top(), function, following, site=last.address))
                 self.count(self.stack[-1])
-                if function[1] == "setjmp":
+                if function[1] in ("setjmp", "save"):
                     self.saved[following] = len(self.stack) - 1
-            elif last.target is None and self.stack[-1].function[1] == "longjmp":
+            elif last.target is None and self.stack[-1].function[1] in ("longjmp", "jump_back"):
                 self.jumps.append(len(self.stack) - self.saved[at])
                 del self.stack[self.saved[at] :]
             elif last.target is None:
                 self.come_back(at)
         self.came, self.last = "on", None
+        # Whether the outermost function was already running.
+        self.is_first = not self.stack
         if not self.stack:
             self.stack.append(Frame(None, function, None))
         elif self.stack[-1].function != function:
@@ -196,6 +213,21 @@ class Calls:
             self.stack.append(new)
             if function[0] == at:
                 self.count(new)
+
+    def resume(self, at):
+        """Continues the stack that was left at this address: that of the exception that returned, another task's, or a new one."""
+        stacks = [(self.before, self.stack), *self.suspended]
+        found = [index for index, (address, _) in enumerate(stacks) if address == at]
+        assert len(found) < 2, f"the record does not say which task goes on at {at:x}"
+        if found:
+            self.stack = stacks.pop(found[0])[1]
+        elif self.stack and self.program.function(at) in {frame.function for frame in self.stack[-2:]}:
+            # The handler of a fault left out the instruction, or a call of nothing.
+            stacks.pop(0)
+            self.come_back(at)
+        else:
+            self.stack = []
+        self.suspended = stacks
 
     def come_back(self, at):
         for index in range(len(self.stack) - 1, -1, -1):
@@ -305,16 +337,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--elf", required=True)
     parser.add_argument("--record", required=True)
-    parser.add_argument("--profile", choices=["m", "ar"])
+    parser.add_argument("--profile", choices=["m", "ar", "a64"])
     parser.add_argument("--behind-first-run", action="store_true", help="what ran before the first branch is not known")
     parser.add_argument("--count", type=int, help="how many instructions are known")
     parser.add_argument("--cycles")
     parser.add_argument("--contexts", action="store_true")
+    parser.add_argument("--tasks", action="store_true", help="handlers return to other tasks")
+    parser.add_argument("--without-undefined", action="store_true", help="undefined instructions do not count, as in ETMv4")
     options = parser.parse_args()
     program = Program(options.elf)
-    profile, items = read(options.record)
+    profile, items = read(options.record, not options.without_undefined)
     cycles = Cycles(options.cycles)
-    calls = Calls(program, profile or options.profile, options.contexts)
+    calls = Calls(program, profile or options.profile, options.contexts, options.tasks)
     # Traces of A profile do not mark returns from exceptions, and neither do runs.
     find_returns = calls.profile == "ar" and ("return",) not in items
     all_steps = list(steps(program.code, items, find_returns))
@@ -332,7 +366,7 @@ def main():
                 break
             if done == start:
                 # Earlier execution is unknown.
-                calls = Calls(program, profile or options.profile, options.contexts)
+                calls = Calls(program, profile or options.profile, options.contexts, options.tasks)
             done += 1
         spent = cycles.of(item)
         calls.step(item, spent)

@@ -5,6 +5,7 @@ pub(crate) mod npm;
 #[path = "../../../tracewalk-generate/tests/common/opencsd.rs"]
 pub(crate) mod opencsd;
 pub(crate) mod python;
+pub(crate) mod recorded;
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@
 This script shares no code with tracewalk. tests/profile/truth.py keeps a stack, instruction by instruction; this script watches
 the frames that are pushed and popped.
 
-    functions.py --elf FILE --record FILE [--profile m|ar] [--first N]
+    functions.py --elf FILE --record FILE [--profile m|ar|a64] [--first N]
 
 prints JSON: the figures of each function.
 """
@@ -47,24 +47,25 @@ class Watched:
         self.taken = {}
 
     def step(self, item):
-        was_empty = not self.calls.stack
+        self.calls.is_first = False
         self.calls.step(item, 0)
         if item[0] == "exception":
             # The handler's first instruction identifies its function, but the function begins here.
             self.taken[id(self.calls.stack[-1])] = self.now
-        self.look(was_empty)
+        self.look()
         if item[0] == "instruction":
             self.now += 1
             self.spend()
 
-    def look(self, was_empty):
-        there = {id(frame): frame for frame in self.calls.stack if frame.function is not None}
+    def look(self):
+        stacks = [self.calls.stack, *(stack for _, stack in self.calls.suspended or ())]
+        there = {id(frame): frame for stack in stacks for frame in stack if frame.function is not None}
         for key in [key for key in self.open if key not in there]:
             self.end(*self.open.pop(key))
         for key, frame in there.items():
             if key not in self.open:
                 # The first function was already running; a later outermost function replaced another one.
-                seen = not was_empty or frame.exception is not None
+                seen = not self.calls.is_first or frame.exception is not None
                 since = self.taken.pop(key, self.now)
                 # Keeping the frame prevents another one from getting its id.
                 self.open[key] = (frame, since if seen else None, [0])
@@ -93,12 +94,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--elf", required=True)
     parser.add_argument("--record", required=True)
-    parser.add_argument("--profile", choices=["m", "ar"])
+    parser.add_argument("--profile", choices=["m", "ar", "a64"])
+    parser.add_argument("--tasks", action="store_true", help="handlers return to other tasks")
+    parser.add_argument("--without-undefined", action="store_true", help="undefined instructions do not count, as in ETMv4")
     parser.add_argument("--first", type=int, default=1 << 62)
     options = parser.parse_args()
     program = profile_truth.Program(options.elf)
-    profile, items = profile_truth.read(options.record)
-    calls = profile_truth.Calls(program, profile or options.profile, False)
+    profile, items = profile_truth.read(options.record, not options.without_undefined)
+    calls = profile_truth.Calls(program, profile or options.profile, False, options.tasks)
     watched = Watched(calls)
     find_returns = calls.profile == "ar" and ("return",) not in items
     for item in profile_truth.steps(program.code, items, find_returns):

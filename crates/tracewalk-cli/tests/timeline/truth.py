@@ -13,21 +13,28 @@ prints JSON: the figures of each exception number, and the spans of all exceptio
 
 import argparse
 import json
+import pathlib
 import struct
+import sys
 from collections import defaultdict
 
-# Exceptions that an instruction raises itself: faults and supervisor calls, which do not preempt (DDI 0403E,
-# B1.5.2; IHI 0014Q, table 7.12).
-SYNCHRONOUS = {"m": {3, 4, 5, 6, 7, 11, 12}, "ar": {2, 3, 5, 9, 10, 11, 12, 13}}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from record import SYNCHRONOUS, lines  # noqa: E402
 
 
 def segments(path):
     """The bytes of an ELF file's loadable segments, by address (ELF 1.2, figures 1-3 and 2-1)."""
     data = open(path, "rb").read()
-    assert data[:6] == b"\x7fELF\x01\x01", "a little-endian 32-bit ELF file"
-    offset, size, count = struct.unpack_from("<I", data, 28)[0], *struct.unpack_from("<HH", data, 42)
+    assert data[:4] == b"\x7fELF" and data[5] == 1, "a little-endian ELF file"
+    wide = data[4] == 2
+    offset = struct.unpack_from("<Q", data, 32)[0] if wide else struct.unpack_from("<I", data, 28)[0]
+    size, count = struct.unpack_from("<HH", data, 54 if wide else 42)
     for index in range(count):
-        kind, start, address, _, length = struct.unpack_from("<IIIII", data, offset + index * size)
+        if wide:
+            kind, _, start, address, _, length = struct.unpack_from("<IIQQQQ", data, offset + index * size)
+        else:
+            kind, start, address, _, length = struct.unpack_from("<IIIII", data, offset + index * size)
         if kind == 1:
             yield address, data[start : start + length]
 
@@ -39,7 +46,7 @@ class Code:
 
     def instructions(self, start, end, isa):
         """The number of instructions in a run."""
-        if isa == "a32":
+        if isa != "t32":
             return (end - start) // 4
         key = (start, end)
         if key not in self.known:
@@ -91,12 +98,12 @@ class Events:
             self.back(now)
 
 
-def from_record(elf, record, first):
+def from_record(elf, record, first, undefined):
     """The events, each after a number of instructions."""
-    lines = [line.split() for line in open(record) if line.strip()]
+    items = list(lines(record, undefined))
     code, now = Code(elf), 0
-    events = Events(any(fields[0] == "T" for fields in lines))
-    for fields in lines:
+    events = Events(any(fields[0] == "T" for fields in items))
+    for fields in items:
         if now >= first:
             break
         if fields[0] == "R":
@@ -146,13 +153,14 @@ def main():
     arguments.add_argument("--elf")
     arguments.add_argument("--record")
     arguments.add_argument("--times")
-    arguments.add_argument("--profile", choices=["m", "ar"], required=True)
+    arguments.add_argument("--profile", choices=["m", "ar", "a64"], required=True)
+    arguments.add_argument("--without-undefined", action="store_true", help="undefined instructions do not count, as in ETMv4")
     arguments.add_argument("--first", type=int, default=1 << 62)
     arguments = arguments.parse_args()
     if arguments.times:
         events, end = from_times(arguments.times, arguments.first)
     else:
-        events, end = from_record(arguments.elf, arguments.record, arguments.first)
+        events, end = from_record(arguments.elf, arguments.record, arguments.first, not arguments.without_undefined)
 
     taken = defaultdict(lambda: {"starts": [], "with": [], "without": [], "chained": 0, "preempting": 0, "cut": 0})
     spans, stack = [], []
@@ -169,7 +177,8 @@ def main():
                     stack[-1][2] += interrupted if number in synchronous else now - start
             continue
         taken[number]["preempting"] += number not in synchronous and bool(stack)
-        taken[number]["chained"] += chained
+        # What an instruction raises itself is not chained to what returned to this instruction.
+        taken[number]["chained"] += chained and number not in synchronous
         taken[number]["starts"].append(now)
         stack.append([number, now, 0])
     for number, _, _ in stack:

@@ -62,7 +62,9 @@ impl Following<'_> {
     fn say_gaps(self, statistics: &Statistics, losses: &Losses, program: &Program, image_fits: bool) {
         let Self { session, source: Source { id: source, .. }, observer, .. } = self;
         let (source, Losses { gaps, contexts: ran, .. }) = (*source, losses);
+        let foreign = session.known.foreign_image(self.source).filter(|_| statistics.instructions == 0);
         match gaps.no_code.first {
+            _ if let Some(file) = foreign => observer.say(NoticeKind::ForeignImage { source, file }),
             // The notice that the image does not fit covers this.
             Some(_) if program.is_empty() && !image_fits => {}
             Some(_) if program.is_empty() => observer.say(NoticeKind::NoProgram { source }),

@@ -128,14 +128,6 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     // Memory that was not written says nothing. Frames keep their places in whole frames.
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let written = bytes.get(zeros.saturating_sub(FRAME_BYTES) / FRAME_BYTES * FRAME_BYTES..).unwrap_or(bytes);
-    if itm::is_surely_itm(written.get(..HEADS[0]).unwrap_or(written)) {
-        let best = Answer::new(Packing::Raw.to_string(), "the beginning is an ITM's packets");
-        let runner_up = None;
-        return (
-            Packing::Raw,
-            Finding { about: "container", best, runner_up, certainty: Certainty::Certain },
-        );
-    }
     let starts = || {
         FrameAlignment::all().map(|start| match start {
             start if start == FrameAlignment::default() => Framing::Buffer,
@@ -153,6 +145,14 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
         found.extend(may_be_mtb.then(|| mtb(bytes)).flatten());
         found
     });
+    if itm::is_surely_itm(written.get(..HEADS[0]).unwrap_or(written)) {
+        found.retain(|evidence| evidence.packing != Packing::Raw);
+        let is_any = !found.is_empty();
+        let (_, Finding { about, best: next, .. }) = choose("container", found, Packing::Raw);
+        let best = Answer::new(Packing::Raw.to_string(), "the beginning is an ITM's packets");
+        let runner_up = is_any.then_some(next);
+        return (Packing::Raw, Finding { about, best, runner_up, certainty: Certainty::Certain });
+    }
     recognise_itms(&mut found, written);
     choose("container", found, Packing::Raw)
 }

@@ -125,6 +125,7 @@ impl NoticeKind {
             | K::ImageRefused { .. }
             | K::NoProgram { .. }
             | K::CodeMissing { .. }
+            | K::ForeignImage { .. }
             | K::CodeUndecodable { .. }
             | K::Contradictions { .. } => Remedy::Image,
             K::OtherBinary(_)
