@@ -165,10 +165,11 @@ fn assert_places(of: &Recorded, stacks: &BTreeMap<u64, Stack>) {
         monitor(&mut debugger, &format!("goto {step}"));
         let mut printed = Stack::new();
         for line in monitor(&mut debugger, "bt").lines().filter(|line| line.starts_with('#')) {
-            let parts = line.split("  ").map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>();
-            let (_, name) = parts[1].split_once(' ').unwrap();
+            let (_, after_address) = line.split_once("0x").unwrap().1.split_once(' ').unwrap();
+            let name = after_address.trim_start().split("  ").next().unwrap();
             printed.insert(0, name.split("+0x").next().unwrap().to_owned());
-            if let Some((exception, _)) = parts.last().unwrap().split_once(", taken at step ") {
+            let reached_by = line.rsplit("  ").next().unwrap();
+            if let Some((exception, _)) = reached_by.split_once(", taken at step ") {
                 printed.insert(0, format!("[{exception}]"));
                 break;
             }
