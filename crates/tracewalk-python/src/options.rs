@@ -140,37 +140,17 @@ impl Settings {
     /// The settings in these keywords, named as in `open`.
     pub(crate) fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut left = Keywords(keywords.map(PyDictMethods::copy).transpose()?);
-        let names = Names {
-            image: left.take("image")?,
-            source: left.take("source")?,
-            root: left.take("root")?,
-            debug_dir: left.take("debug_dir")?,
-            container: left.take("container")?,
-            symfs: left.take("symfs")?,
-            kallsyms: left.take("kallsyms")?,
-            svd: left.take("svd")?,
-            registers: left.take("registers")?,
-            memory: left.take("memory")?,
-            ids: left.take("ids")?,
-            swap_words: left.take("swap_words")?,
-            strict: left.take("strict")?,
-        };
-        let numbers = Numbers {
-            frame_start: left.take("frame_start")?,
-            read_pointer: left.take("read_pointer")?,
-            dump_address: left.take("dump_address")?,
-            vector_table: left.take("vector_table")?,
-            mtb_position: left.take("mtb_position")?,
-            mtb_master: left.take("mtb_master")?,
-            mtb_base: left.take("mtb_base")?,
-            mtb_pc: left.take("mtb_pc")?,
-        };
-        let belief = Belief {
-            threads: left.take("threads")?,
-            trust_image: left.take("trust_image")?,
-            doubtful: left.take("doubtful")?,
-            source_dirs: left.take("source_dirs")?,
-        };
+        /// A structure whose fields are keywords.
+        macro_rules! taken {
+            ($of:ident: $($field:ident)*) => { $of { $($field: left.take(stringify!($field))?),* } };
+        }
+        let names = taken!(
+            Names: image source root debug_dir container symfs kallsyms svd registers memory ids swap_words strict
+        );
+        let numbers = taken!(
+            Numbers: frame_start read_pointer dump_address vector_table mtb_position mtb_master mtb_base mtb_pc
+        );
+        let belief = taken!(Belief: threads trust_image doubtful source_dirs);
         left.finish()?;
         Ok(Self::new(names, numbers, belief)?)
     }

@@ -227,7 +227,6 @@ impl Session {
         let Live { place, state, .. } = live;
         let State { stream, taken: Taken { scan, kept, kept_is_cut, .. }, end, .. } = state.into_inner();
         let frames = scan.map(Scan::finish);
-        let says_cut = matches!(place, Place::Server { .. });
         let is_new = |id: &TraceId| !self.sources.iter().any(|source| source.id == Some(*id));
         let has_new = frames.as_ref().is_some_and(|frames| frames.sources.keys().any(is_new));
         if let (Some(contents), Some(buffer)) = (self.contents.first_mut(), self.capture.buffers.first_mut())
@@ -247,7 +246,7 @@ impl Session {
         }
         if !has_more {
             self.say_what_else(observer);
-            if let ([contents], [buffer], false) = (&*self.contents, &*self.capture.buffers, says_cut) {
+            if let ([contents], [buffer]) = (&*self.contents, &*self.capture.buffers) {
                 report::cut_frame(contents, buffer, observer);
             }
         }

@@ -4,6 +4,7 @@ use tracewalk::frame::{Cause, Discontinuity, Framing};
 use tracewalk::plain::plain;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::stream::Place;
 use tracewalk_input::capture::wire;
 use tracewalk_input::capture::{Arrangement, Buffer, Capture, Container, Holds, Protocol, SourceDescription};
 use tracewalk_input::{Origin, OtherFile, Setting};
@@ -277,8 +278,11 @@ pub(crate) fn damage(contents: &Contents, buffer: &Buffer, observer: &dyn Observ
     }
 }
 
-/// Reports that a capture ends within a frame.
+/// Reports that a capture ends within a frame; that of a server, the notice of the connection's end does.
 pub(crate) fn cut_frame(contents: &Contents, buffer: &Buffer, observer: &dyn Observer) {
+    if matches!(Place::of(&buffer.file), Ok(Some(Place::Server { .. }))) {
+        return;
+    }
     let Some(frames) = contents.frames.as_ref().filter(|frames| frames.account.tail > 0) else { return };
     observer.say_at(
         CaptureOffset(buffer.file_offset(frames.tail)),

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tracewalk::ids::Exception;
 use tracewalk_analysis::analysis::Analysis;
-use tracewalk_analysis::clock::{Cost, Unit};
-use tracewalk_analysis::interrupts::Measuring;
+use tracewalk_analysis::clock::Cost;
 use tracewalk_analysis::profile::{Profiling, Tree, TreeOptions};
-use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::Window;
 use tracewalk_report::Look;
 use tracewalk_report::export::CallTreeOptions;
@@ -104,11 +101,4 @@ fn a_cleanup_that_goes_on_with_the_unwinding_is_over() {
     throwers.retain(|(function, ..)| function == "thrower");
     let lengths = throwers.iter().map(|(_, instructions, _)| *instructions).collect::<Vec<_>>();
     assert!(lengths.contains(&7350) && !lengths.contains(&8812), "{lengths:?}");
-}
-
-#[tracewalk_corpus::test]
-fn an_interrupt_preempts_the_handler_of_an_exception_that_an_instruction_raised() {
-    let measuring = Measuring::new(Scale::of(&[], Unit::Instructions, None), Window::default(), false);
-    let found = run("03-preempting-in-svc", measuring).found;
-    assert_eq!(found.0.exceptions[&Some(Exception::M(17))].preempting, 3);
 }

@@ -158,15 +158,13 @@ fn cycles_pass_in_blocks_in_cancelled_instructions_and_where_tracing_was_off() {
     assert!(exceptions.eq(expected.iter()), "{found:#?}");
 }
 
+fn context(id: u32) -> Element {
+    let privilege = Privilege::default();
+    event(EventKind::Context { context_id: Some(ContextId(id)), vmid: None, privilege })
+}
+
 #[test]
 fn exceptions_of_a_task_that_does_not_run_are_cut_and_go_on_with_it() {
-    let context = |id| {
-        event(EventKind::Context {
-            context_id: Some(ContextId(id)),
-            vmid: None,
-            privilege: Privilege::default(),
-        })
-    };
     let found = lines(&[
         context(1),
         at("task_a", 0, 2, interrupted()),
@@ -311,4 +309,25 @@ fn spans_enclose_each_other_whatever_happens() {
         timeline.finish(&mut sink);
         assert!(items > 10_000 && open.values().all(Vec::is_empty), "{items} items");
     }
+}
+
+#[test]
+fn a_task_that_sleeps_when_a_window_begins_has_spans_from_where_it_runs() {
+    let elements = [
+        context(1),
+        at("task_a", 0, 2, taken()),
+        context(2),
+        at("task_b", 0, 2, taken()),
+        at("task_b", 2, 4, taken()),
+        context(1),
+        at("task_a", 2, 4, taken()),
+    ];
+    let window = Window { from: Some(Position::Instructions(2).into()), to: None };
+    let begun =
+        lines_on(&INSTRUCTIONS, &window, &elements).into_iter().filter(|line| line.contains(" + task_"));
+    let [a, b] = [1, 2].map(|id| Track::Task(Task::Context(Scope::context(ContextId(id)))));
+    assert_eq!(
+        begun.collect::<Vec<_>>(),
+        [format!("2 {b:?} + task_b Clipped"), format!("3 {a:?} + task_a Clipped")]
+    );
 }

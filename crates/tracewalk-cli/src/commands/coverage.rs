@@ -154,7 +154,7 @@ fn request(
         path_maps: args.path_maps.clone(),
         base,
         base_sources,
-        needs_sources: !args.places.follow.source_dirs.is_empty(),
+        needs_sources: false,
         dated: gathered.dated().map(Path::to_owned).collect(),
     })
 }
@@ -166,7 +166,9 @@ fn report(
     gathered: &Gathered<ProgramCoverage>,
     messages: &Messages,
 ) -> Result<Vec<Unmet>, Failure> {
-    let request = request(args, gathered, messages)?;
+    let needs_sources =
+        !args.places.follow.source_dirs.is_empty() || reports.iter().any(|(format, _)| format.name == "html");
+    let request = CoverageRequest { needs_sources, ..request(args, gathered, messages)? };
     let reported = request.report(&gathered.answered, &mut |notice| {
         messages.say(notice.severity(), notice.name(), None, &of_coverage_notice(notice));
     })?;

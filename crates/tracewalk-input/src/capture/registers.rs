@@ -61,20 +61,10 @@ pub(crate) const LOWER_CASE: [&str; 18] = [
 ];
 
 /// The registers of ETMv4 and ETE, in lower case.
-pub(crate) const ETMV4_LOWER_CASE: [&str; 9] = [
-    "trcconfigr",
-    "trctraceidr",
-    "trcdevarch",
-    "trcidr0",
-    "trcidr1",
-    "trcidr2",
-    "trcidr8",
-    "trcidr12",
-    "trcidr13",
-];
+pub(crate) const ETMV4_LOWER_CASE: &[&str] = LOWER_CASE.split_at(9).1;
 
 /// The registers of an MTB, in lower case.
-pub(crate) const MTB_LOWER_CASE: [&str; 4] = ["mtb_position", "mtb_master", "mtb_flow", "mtb_base"];
+pub(crate) const MTB_LOWER_CASE: &[&str] = LOWER_CASE.split_at(9).0.split_at(5).1;
 
 /// The registers that snapshots may identify by number (IHI 0014Q and IHI 0035B, "Register summary"; DDI
 /// 0403E, C1.7: a quarter of the offset).

@@ -65,8 +65,8 @@ impl Protocol {
     pub(crate) const fn register_names(&self) -> &'static [&'static str] {
         match self {
             Self::EtmV3 | Self::Pft => &["etmcr", "etmidr", "etmccer", "etmtraceidr"],
-            Self::Etmv4 => &ETMV4_LOWER_CASE,
-            Self::Mtb => &MTB_LOWER_CASE,
+            Self::Etmv4 => ETMV4_LOWER_CASE,
+            Self::Mtb => MTB_LOWER_CASE,
             Self::Itm => &["itmtcr"],
             Self::Unknown(_) => &LOWER_CASE,
         }

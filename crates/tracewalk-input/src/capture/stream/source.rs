@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -44,9 +45,16 @@ pub(super) fn broken(error: &io::Error) -> StreamProblem {
 
 /// A reader without a timeout, like standard input: a thread waits for it. The thread ends with the reader;
 /// if a read never returns, the thread lasts until the program ends.
-#[derive(Debug)]
 pub struct Threaded {
     pieces: Receiver<io::Result<Vec<u8>>>,
+    /// The reader, if the system refused the thread: nothing else goes on while bytes are awaited.
+    reader: Option<Box<dyn Read + Send>>,
+}
+
+impl fmt::Debug for Threaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Threaded").field("has_thread", &self.reader.is_none()).finish_non_exhaustive()
+    }
 }
 
 /// The most pieces that may wait, so that memory stays bounded.
@@ -55,10 +63,13 @@ pub(super) const WAITING_PIECES: usize = 16;
 impl Threaded {
     /// Reads from `reader` in a new thread.
     #[must_use]
-    pub fn new(mut reader: impl Read + Send + 'static) -> Self {
+    pub fn new(reader: impl Read + Send + 'static) -> Self {
         let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
-        let without_thread = sender.clone();
+        let shared = Arc::new(Mutex::new(Some(Box::new(reader) as Box<dyn Read + Send>)));
+        let take = |reader: &Mutex<Option<_>>| reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let of_thread = Arc::clone(&shared);
         let started = thread::Builder::new().spawn(move || {
+            let Some(mut reader) = take(&of_thread) else { return };
             loop {
                 let mut piece = Vec::new();
                 let read = read_once(&mut reader, &mut piece);
@@ -74,16 +85,20 @@ impl Threaded {
                 }
             }
         });
-        if let Err(error) = started {
-            // There is room for it, and this is the only sender.
-            let _ = without_thread.try_send(Err(error));
-        }
-        Self { pieces }
+        Self { pieces, reader: started.err().and_then(|_| take(&shared)) }
     }
 }
 
 impl ByteSource for Threaded {
     fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
+        if let Some(reader) = &mut self.reader {
+            return match read_once(reader, piece) {
+                Ok(0) => Ok(Arrived::End),
+                Ok(_) => Ok(Arrived::Bytes),
+                Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Arrived::Nothing),
+                Err(error) => Err(broken(&error)),
+            };
+        }
         match self.pieces.recv_timeout(patience) {
             Ok(Ok(bytes)) => {
                 *piece = bytes;
