@@ -17,7 +17,7 @@ use tracewalk::ids::Address;
 use crate::core::{Core, Who};
 use crate::memory;
 use crate::monitor;
-use crate::packet::{Request, hex, number, packet, unhex};
+use tracewalk_target::packet::{Request, hex, number, packet, unhex};
 use crate::registers::{Place, Register};
 use crate::transfers::{Watch, Watched};
 

@@ -34,7 +34,6 @@ mod error;
 mod machine;
 mod memory;
 mod monitor;
-mod packet;
 mod prepare;
 mod registers;
 mod serve;

@@ -13,7 +13,7 @@ use tracewalk_session::{At, Observer, Session};
 use crate::core::{Core, Halted};
 use crate::dialogue::Dialogue;
 use crate::error::GdbError;
-use crate::packet::Parser;
+use tracewalk_target::packet::Parser;
 use crate::prepare::{Options, Pass, halted, prepare};
 use crate::walk::Direction;
 

@@ -2,7 +2,7 @@
 
 use super::{DONE, Dialogue, REFUSED, Thread, UNKNOWN, split};
 use crate::monitor;
-use crate::packet::{LONGEST, hex, number, unhex};
+use tracewalk_target::packet::{LONGEST, hex, number, unhex};
 
 /// How many bytes of text a packet holds.
 const TEXT: usize = 1 << 11;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::running::{Running, What};
 use super::{Dialogue, REFUSED, Thread, UNKNOWN, split};
 use crate::core::{Access, Core, Who};
-use crate::packet::{hex, number};
+use tracewalk_target::packet::{hex, number};
 use crate::transfers::Watch;
 use crate::walk::{Direction, Search};
 

@@ -1,11 +1,11 @@
 //! GDB's remote serial protocol: the shape of packets (GDB manual, "Remote Protocol", "Overview").
 //!
-//! Bytes come in as they arrive, requests go out. Bytes outside packets are ignored; a packet with a wrong checksum, or
+//! Bytes come in as they arrive, packets come out. Bytes outside packets are ignored; a packet with a wrong checksum, or
 //! one that is too long, is requested again.
 
-/// A request of GDB.
+/// What arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub enum Request {
     /// A packet's contents, without escapes.
     Packet(Vec<u8>),
     /// A packet that is damaged or unreadable.
@@ -18,11 +18,13 @@ pub(crate) enum Request {
 
 /// Parses requests.
 #[derive(Debug, Default)]
-pub(crate) struct Parser {
+pub struct Parser {
     state: State,
     contents: Vec<u8>,
     is_too_long: bool,
     sum: u8,
+    /// Whether packets are a server's, in which `*` repeats a character.
+    of_replies: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,27 +35,43 @@ enum State {
     Contents,
     /// After an escape character.
     Escaped,
+    /// After the character that repeats another.
+    Repeating,
     /// After the contents.
     FirstDigit,
     SecondDigit(Option<u8>),
 }
 
 /// The longest packet that is accepted, in bytes; reported to GDB.
-pub(crate) const LONGEST: usize = 1 << 14;
+pub const LONGEST: usize = 1 << 14;
 
 const START: u8 = b'$';
 const END: u8 = b'#';
 const ESCAPE: u8 = b'}';
 const ESCAPED_BY: u8 = 0x20;
 const INTERRUPT: u8 = 0x03;
+const REPEAT: u8 = b'*';
+/// The number of repetitions that the first printable character stands for is 3 (GDB manual, "Overview").
+const REPEATED_LESS: u8 = 29;
 
 impl Parser {
+    /// A parser of a server's packets.
+    #[must_use]
+    pub fn of_replies() -> Self {
+        Self { of_replies: true, ..Self::default() }
+    }
+
+    /// A packet begins; the one before may have been cut off.
+    fn begin(&mut self) {
+        *self = Self { state: State::Contents, of_replies: self.of_replies, ..Self::default() };
+    }
+
     /// Takes the next byte.
-    pub(crate) fn byte(&mut self, byte: u8) -> Option<Request> {
+    pub fn byte(&mut self, byte: u8) -> Option<Request> {
         match self.state {
             State::Between => match byte {
                 START => {
-                    *self = Self { state: State::Contents, ..Self::default() };
+                    self.begin();
                     None
                 }
                 INTERRUPT => Some(Request::Interrupt),
@@ -61,7 +79,7 @@ impl Parser {
                 // Anything else is an acknowledgement, or noise.
                 _ => None,
             },
-            State::Contents | State::Escaped => {
+            State::Contents | State::Escaped | State::Repeating => {
                 self.contents(byte);
                 None
             }
@@ -81,40 +99,41 @@ impl Parser {
     }
 
     fn contents(&mut self, byte: u8) {
-        // The packet before was cut off.
-        if byte == START {
-            *self = Self { state: State::Contents, ..Self::default() };
-            return;
+        if byte == START && self.state != State::Repeating {
+            return self.begin();
         }
-        if byte == END {
+        if byte == END && self.state != State::Repeating {
             self.is_too_long |= self.state == State::Escaped;
             self.state = State::FirstDigit;
             return;
         }
         self.sum = self.sum.wrapping_add(byte);
-        let byte = match (self.state, byte) {
-            (State::Escaped, byte) => byte ^ ESCAPED_BY,
-            (_, ESCAPE) => {
-                self.state = State::Escaped;
-                return;
-            }
-            (_, byte) => byte,
+        let (byte, times) = match (std::mem::replace(&mut self.state, State::Contents), byte) {
+            (State::Escaped, byte) => (byte ^ ESCAPED_BY, 1),
+            (State::Repeating, times) => match self.contents.last() {
+                Some(last) => (*last, times.saturating_sub(REPEATED_LESS)),
+                None => return self.is_too_long = true,
+            },
+            (_, ESCAPE) => return self.state = State::Escaped,
+            (_, REPEAT) if self.of_replies => return self.state = State::Repeating,
+            (_, byte) => (byte, 1),
         };
-        self.state = State::Contents;
-        if self.contents.len() < LONGEST {
-            self.contents.push(byte);
+        let length = self.contents.len() + usize::from(times);
+        if length <= LONGEST {
+            self.contents.resize(length, byte);
         } else {
             self.is_too_long = true;
         }
     }
 }
 
-/// An answer as a packet.
-pub(crate) fn packet(contents: &[u8]) -> Vec<u8> {
+/// Contents as a packet.
+#[must_use]
+pub fn packet(contents: &[u8]) -> Vec<u8> {
     let mut packet = vec![START];
     for &byte in contents {
         match byte {
-            START | END | ESCAPE | b'*' => packet.extend([ESCAPE, byte ^ ESCAPED_BY]),
+            START | END | ESCAPE | REPEAT => packet.extend([ESCAPE, byte ^ ESCAPED_BY]),
             byte => packet.push(byte),
         }
     }
@@ -124,19 +143,22 @@ pub(crate) fn packet(contents: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Hexadecimal digits as bytes; `None` for other characters, or an odd number of digits.
-pub(crate) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let byte = |[first, second]: &[u8; 2]| Some(digit(*first)? << 4 | digit(*second)?);
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
 /// A hexadecimal number.
-pub(crate) fn number(digits: &[u8]) -> Option<u64> {
+#[must_use]
+pub fn number(digits: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     u64::from_str_radix(text, 16).ok()
 }
@@ -178,6 +200,13 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_server_repeats_characters() {
+        let mut parser = Parser::of_replies();
+        let mut read = |bytes: &[u8]| bytes.iter().filter_map(|byte| parser.byte(*byte)).collect::<Vec<_>>();
+        assert_eq!(read(b"$0* #7a$*"), [Request::Packet(b"0000".to_vec())]);
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read(contents in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -187,6 +216,10 @@ mod tests {
         #[test]
         fn any_bytes_are_passed(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let _ = requests(&bytes);
+            let mut parser = Parser::of_replies();
+            for event in bytes.iter().filter_map(|byte| parser.byte(*byte)) {
+                prop_assert!(!matches!(event, Request::Packet(contents) if contents.len() > LONGEST));
+            }
         }
 
         #[test]

@@ -1,0 +1,1 @@
+//! What a debugger can read of a halted processor, without changing it.

@@ -1,0 +1,40 @@
+//! The debug registers of M profile (DDI 0403E, C1.6; DDI 0553B, D1.2).
+
+use crate::plan::{Register, Step};
+
+/// The system control space.
+const BASE: u32 = 0xe000_e000;
+
+const fn register(name: &'static str, offset: u32) -> Register {
+    Register { unit: "processor", base: BASE, name, offset }
+}
+
+pub(crate) const CPUID: u32 = BASE + 0xd00;
+pub(crate) const DHCSR: u32 = BASE + 0xdf0;
+pub(crate) const DHCSR_HALTED: u32 = 1 << 17;
+const DEMCR: Register = register("DEMCR", 0xdfc);
+const DEMCR_TRCENA: u32 = 1 << 24;
+
+/// Trace units answer only while tracing is enabled as a whole.
+pub(crate) const ENABLE: Step = Step::Change { at: DEMCR, clear: 0, set: DEMCR_TRCENA };
+/// The last step of all.
+pub(crate) const RESTORE: Step = Step::Restore(DEMCR);
+
+/// The processor's name, by its CPUID (the technical reference manuals).
+pub(crate) const fn name(cpuid: u32) -> Option<&'static str> {
+    Some(match cpuid >> 4 & 0xfff {
+        0xc20 => "cortex-m0",
+        0xc60 => "cortex-m0plus",
+        0xc21 => "cortex-m1",
+        0xc23 => "cortex-m3",
+        0xc24 => "cortex-m4",
+        0xc27 => "cortex-m7",
+        0xd20 => "cortex-m23",
+        0xd21 => "cortex-m33",
+        0xd22 => "cortex-m55",
+        0xd23 => "cortex-m85",
+        0xd24 => "cortex-m52",
+        0xd31 => "cortex-m35p",
+        _ => return None,
+    })
+}

@@ -1,0 +1,323 @@
+//! Records what a target executes.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, Stop};
+use crate::connection::Connection;
+use crate::plan::{Execution, Plan};
+use crate::problem::{BufferFault, Problem};
+use crate::processor::{self, CPUID, DHCSR, DHCSR_HALTED};
+use crate::rom::{self, Found, Kind, Unit};
+use crate::units::{etb, etmv3, etmv4, funnel, mtb, tmc};
+
+/// The trace ID of the recorded source.
+pub const TRACE_ID: u8 = 2;
+
+/// The smallest buffer of an MTB.
+const LEAST_BUFFER: u32 = 16;
+
+/// What is to be recorded.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The address of the chip's first ROM table, if it is not at a usual place.
+    pub rom: Option<u32>,
+    /// The memory for the trace, by address and size, if the chip traces into the program's memory.
+    pub buffer: Option<(u32, u32)>,
+    /// When the recording ends.
+    pub until: Until,
+}
+
+/// When a recording ends. Each ends when it is asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Execution reaches an instruction.
+    Address(u32),
+    /// The target ran for this time.
+    Time(Duration),
+}
+
+/// Where the trace goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sink {
+    /// An ETB at this address.
+    Etb(u32),
+    /// A TMC at this address.
+    Tmc(u32),
+    /// Memory, by address and size.
+    Memory(u32, u32),
+}
+
+/// The chosen units, and what is done with them.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What the chip has.
+    pub found: Found,
+    /// The source of the trace.
+    pub source: Unit,
+    sink: Sink,
+    /// The accesses.
+    pub plan: Plan,
+    cpu: Option<&'static str>,
+}
+
+/// How a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Execution reached the place.
+    Reached,
+    /// The target stopped for another reason, with this signal.
+    Stopped(u8),
+    /// The time was over, or the end was asked for.
+    Interrupted,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The unit's bytes.
+    pub bytes: Vec<u8>,
+    /// Their address, if they were in memory.
+    pub address: Option<u32>,
+    /// What the source is.
+    pub source: Kind,
+    /// The processor, if it is known.
+    pub cpu: Option<&'static str>,
+    /// The values of the source's registers, by Arm's names.
+    pub registers: BTreeMap<&'static str, u32>,
+    /// How the recording ended.
+    pub ended: Ended,
+    /// Where execution stood then.
+    pub stands_at: u32,
+}
+
+/// A target that was found running or halted, and is left as it was found.
+#[derive(Debug)]
+pub struct Session<C> {
+    client: Client<C>,
+    was_running: bool,
+}
+
+impl<C: Connection> Session<C> {
+    /// A session with a target. Most servers stop it now.
+    ///
+    /// # Errors
+    ///
+    /// If there is no target.
+    pub fn new(mut client: Client<C>) -> Result<Self, Problem> {
+        // Looking for the target stops it. Some servers do not say before that whether it runs.
+        let status = client.read_word(DHCSR);
+        client.attach()?;
+        Ok(Self { client, was_running: status.is_ok_and(|status| status & DHCSR_HALTED == 0) })
+    }
+
+    /// The target.
+    pub const fn client(&mut self) -> &mut Client<C> {
+        &mut self.client
+    }
+
+    /// Finds the units, and plans the recording. Only the registers that make the units visible are written, and the position of an
+    /// MTB that is switched off.
+    ///
+    /// # Errors
+    ///
+    /// If the chip cannot be recorded in this way.
+    pub fn plan(&mut self, request: &Request) -> Result<Setup, Problem> {
+        let mut execution = Execution::new(&mut self.client);
+        execution.all(&[processor::ENABLE])?;
+        let planned = plan(execution.client, request);
+        execution.as_far_as_possible(&[processor::RESTORE]);
+        planned
+    }
+
+    /// Carries a plan out. `ends` is asked every now and then whether the recording is to end.
+    ///
+    /// # Errors
+    ///
+    /// If a unit refuses, or the connection fails. The target is left as far as possible as it was found.
+    pub fn record(
+        &mut self,
+        setup: &Setup,
+        until: Until,
+        ends: &dyn Fn() -> bool,
+    ) -> Result<Recording, Problem> {
+        let mut execution = Execution::new(&mut self.client);
+        let recorded = execution.all(&setup.plan.setup).and_then(|()| {
+            // The reset flag is cleared by reading it.
+            execution.client.read_word(DHCSR)?;
+            run(execution.client, until, ends)
+        });
+        let recorded = match recorded {
+            Ok(ended) => execution.all(&setup.plan.stop).and_then(|()| taken(&mut execution, setup, ended)),
+            Err(problem) => {
+                execution.as_far_as_possible(&setup.plan.stop);
+                Err(problem)
+            }
+        };
+        execution.as_far_as_possible(&setup.plan.restore);
+        recorded
+    }
+
+    /// Leaves the target running if it was found running.
+    ///
+    /// # Errors
+    ///
+    /// If the connection is broken.
+    pub fn leave(mut self) -> Result<(), Problem> {
+        if self.was_running { self.client.resume() } else { Ok(()) }
+    }
+}
+
+/// Chooses the units, and makes the plan.
+fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setup, Problem> {
+    let found = rom::units(client, request.rom)?;
+    let first = |kinds: &[Kind]| found.units.iter().find(|unit| kinds.contains(&unit.kind)).copied();
+    let etm = first(&[Kind::Etmv4, Kind::Etmv3]);
+    let sink = match first(&[Kind::Etb, Kind::Tmc]) {
+        Some(Unit { kind: Kind::Etb, base, .. }) => Some(Sink::Etb(base)),
+        Some(Unit { base, .. }) => Some(Sink::Tmc(base)),
+        None => None,
+    };
+    // An ETM's trace has more in less room than that of an MTB.
+    let (source, sink) = match (etm.zip(sink), first(&[Kind::Mtb])) {
+        (Some(chosen), _) => chosen,
+        (None, Some(mtb)) => (mtb, buffer_of_mtb(client, mtb, request.buffer)?),
+        (None, None) if etm.is_some() => {
+            return Err(Problem::NoBuffer { has_port: first(&[Kind::Tpiu]).is_some() });
+        }
+        (None, None) => return Err(Problem::NoSource),
+    };
+    let mut plan = Plan { setup: vec![processor::ENABLE], ..Plan::default() };
+    match sink {
+        Sink::Etb(base) => plan.setup.extend(etb::setup(base)),
+        Sink::Tmc(base) => plan.setup.extend(tmc::setup(base)),
+        Sink::Memory(..) => {}
+    }
+    let funnels = found.units.iter().filter(|unit| unit.kind == Kind::Funnel && source.kind != Kind::Mtb);
+    for unit in funnels {
+        plan.setup.extend(funnel::setup(unit.base));
+        plan.restore.push(funnel::restore(unit.base));
+    }
+    // The source comes last, and is switched off first: a sink that captures nothing would lose its trace.
+    match (source.kind, sink) {
+        (Kind::Etmv3, _) => {
+            plan.setup.extend(etmv3::setup(source.base, TRACE_ID));
+            plan.stop.extend(etmv3::stop(source.base));
+        }
+        (Kind::Etmv4, _) => {
+            plan.setup.extend(etmv4::setup(source.base, TRACE_ID));
+            plan.stop.extend(etmv4::stop(source.base));
+        }
+        (_, Sink::Memory(address, bytes)) => {
+            plan.setup.extend(mtb::setup(source.base, (address, bytes)));
+            plan.stop.extend(mtb::stop(source.base));
+        }
+        _ => return Err(Problem::NoSource),
+    }
+    match sink {
+        Sink::Etb(base) => plan.stop.extend(etb::stop(base)),
+        Sink::Tmc(base) => {
+            plan.stop.extend(tmc::stop(base));
+            plan.restore.push(tmc::restore(base));
+        }
+        Sink::Memory(..) => {}
+    }
+    plan.restore.push(processor::RESTORE);
+    let cpu = processor::name(client.read_word(CPUID)?);
+    Ok(Setup { found, source, sink, plan, cpu })
+}
+
+/// The part number of the MTB of a Cortex-M0+, which traces into the program's memory.
+const MTB_OF_M0_PLUS: u16 = 0x932;
+
+/// The memory that an MTB writes to: the given part, or all of a memory of its own.
+fn buffer_of_mtb<C: Connection>(
+    client: &mut Client<C>,
+    mtb: Unit,
+    given: Option<(u32, u32)>,
+) -> Result<Sink, Problem> {
+    if given.is_none() && mtb.part == MTB_OF_M0_PLUS {
+        return Err(Problem::BufferNeeded);
+    }
+    // As many low bits of the position can be written as the memory's size has. What was there may be all that is left of a crash.
+    let [master, position, ram] = [mtb::master, mtb::position, mtb::ram].map(|of| of(mtb.base).address());
+    let before = (client.read_word(master)?, client.read_word(position)?);
+    client.write_word(master, 0)?;
+    client.write_word(position, !7)?;
+    let kept = client.read_word(position)? & !7;
+    client.write_word(position, before.1)?;
+    client.write_word(master, before.0)?;
+    let (start, size) = (client.read_word(ram)?, kept.wrapping_add(8));
+    let (address, bytes) = given.unwrap_or((start, size));
+    let fault = match (address, bytes) {
+        (_, bytes) if !bytes.is_power_of_two() || bytes < LEAST_BUFFER => Some(BufferFault::Size(bytes)),
+        (address, bytes) if address % bytes != 0 => Some(BufferFault::Address(address)),
+        // Some chips do not say where the memory is.
+        (address, bytes)
+            if start != 0 && u64::from(address.wrapping_sub(start)) + u64::from(bytes) > u64::from(size) =>
+        {
+            Some(BufferFault::Place(address))
+        }
+        _ => None,
+    };
+    fault.map_or(Ok(Sink::Memory(address, bytes)), |fault| Err(Problem::Buffer(fault)))
+}
+
+/// Lets the target run until the recording ends.
+fn run<C: Connection>(
+    client: &mut Client<C>,
+    until: Until,
+    ends: &dyn Fn() -> bool,
+) -> Result<Ended, Problem> {
+    const ASKED_EVERY: Duration = Duration::from_millis(100);
+    let breakpoint = match until {
+        Until::Address(address) => Some((client.set_breakpoint(address)?, address)),
+        Until::Time(_) => None,
+    };
+    client.resume()?;
+    let began = Instant::now();
+    let is_over = || matches!(until, Until::Time(time) if began.elapsed() >= time);
+    let stopped = loop {
+        match client.wait(ASKED_EVERY)? {
+            Some(Stop::Gone) => break Err(Problem::NoTarget),
+            Some(Stop::Signal(signal)) => break Ok(Some(signal)),
+            None if ends() || is_over() => break client.interrupt().map(|_| None),
+            None => {}
+        }
+    };
+    if let Some((kind, address)) = breakpoint {
+        client.remove_breakpoint(kind, address)?;
+    }
+    Ok(match (stopped?, breakpoint) {
+        (None, _) => Ended::Interrupted,
+        (Some(_), Some((_, address))) if client.registers()?.general[15] == address => Ended::Reached,
+        (Some(signal), _) => Ended::Stopped(signal),
+    })
+}
+
+/// DHCSR: the processor was reset since the register was read last.
+const WAS_RESET: u32 = 1 << 25;
+
+fn taken<C: Connection>(
+    execution: &mut Execution<'_, C>,
+    setup: &Setup,
+    ended: Ended,
+) -> Result<Recording, Problem> {
+    if execution.client.read_word(DHCSR)? & WAS_RESET != 0 {
+        return Err(Problem::Reset);
+    }
+    let (bytes, address) = match setup.sink {
+        Sink::Etb(base) => (etb::read(execution.client, base)?, None),
+        Sink::Tmc(base) => (tmc::read(execution.client, base)?, None),
+        Sink::Memory(address, bytes) => (execution.client.read(address, bytes)?, Some(address)),
+    };
+    Ok(Recording {
+        bytes,
+        address,
+        source: setup.source.kind,
+        cpu: setup.cpu,
+        registers: execution.noted.clone(),
+        ended,
+        stands_at: execution.client.registers()?.general[15],
+    })
+}

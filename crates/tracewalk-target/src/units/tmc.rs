@@ -1,0 +1,63 @@
+//! The Trace Memory Controller with a memory of its own (DDI 0461B). Its pointers count bytes.
+
+use super::etb::{MOST_WORDS, capture, flush, format, register};
+use super::unlock;
+use crate::client::Client;
+use crate::connection::Connection;
+use crate::plan::Step;
+use crate::problem::Problem;
+
+const UNIT: &str = "TMC";
+/// The formatter, and triggers.
+const FORMATS: u32 = 3;
+/// What RRD gives when nothing is left.
+const NOTHING: u32 = u32::MAX;
+
+const fn ready(base: u32) -> Step {
+    Step::Poll { at: register(UNIT, base, "STS", 0x0c), mask: 4, value: 4 }
+}
+
+pub(crate) fn setup(base: u32) -> Vec<Step> {
+    let at = |name, offset| register(UNIT, base, name, offset);
+    let mut steps = unlock(UNIT, base).to_vec();
+    steps.extend([
+        capture(UNIT, base, false),
+        ready(base),
+        // A circular buffer: an ETF would pass trace on otherwise.
+        Step::Set { at: at("MODE", 0x28), value: 0, mask: 3 },
+        format(UNIT, base, FORMATS),
+        Step::Write(at("RRP", 0x14), 0),
+        Step::Set { at: at("RWP", 0x18), value: 0, mask: u32::MAX },
+        Step::Write(at("TRG", 0x1c), 0),
+        Step::Write(at("BUFWM", 0x34), 0),
+        Step::Set { at: at("CTL", 0x20), value: 1, mask: 1 },
+    ]);
+    steps
+}
+
+/// The trace is read while the unit is stopped, before it is disabled.
+pub(crate) fn stop(base: u32) -> Vec<Step> {
+    let mut steps = flush(UNIT, base, FORMATS).to_vec();
+    steps.push(ready(base));
+    steps
+}
+
+pub(crate) const fn restore(base: u32) -> Step {
+    capture(UNIT, base, false)
+}
+
+/// The buffer's bytes, the oldest first. Words come in groups of the memory's width, and the first of a group may end them.
+pub(crate) fn read<C: Connection>(client: &mut Client<C>, base: u32) -> Result<Vec<u8>, Problem> {
+    let group = match client.read_word(base + 0xfc8)? >> 8 & 7 {
+        width @ 2..=5 => 1_u32 << (width - 2),
+        _ => 1,
+    };
+    let mut bytes = Vec::new();
+    for word in 0..MOST_WORDS {
+        match client.read_word(base + 0x10)? {
+            NOTHING if word % group == 0 => break,
+            value => bytes.extend(value.to_le_bytes()),
+        }
+    }
+    Ok(bytes)
+}

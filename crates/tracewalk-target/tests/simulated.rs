@@ -1,0 +1,304 @@
+//! Recordings of a simulated chip, whose trace units yield nothing unless they are set up in the right order.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use object::{Object as _, ObjectSymbol as _};
+use serde_json::Value;
+use tracewalk_target::Problem;
+use tracewalk_target::client::Client;
+use tracewalk_target::connection::connect;
+use tracewalk_target::plan::Step;
+use tracewalk_target::record::{Ended, Recording, Request, Session, Until};
+
+fn shared(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path)
+}
+
+/// A simulated chip.
+struct Chip {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+    elf: PathBuf,
+}
+
+impl Chip {
+    /// A chip that has run a program, with options of the simulation.
+    fn new(chip: &str, program: &str, options: &[&str]) -> Self {
+        Self::of(&shared(&format!("sim/chips/{chip}.json")), program, options)
+    }
+
+    fn of(chip: &Path, program: &str, options: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("room for a folder");
+        let program = |extension: &str| shared(&format!("corpus/record/programs/{program}.{extension}"));
+        let mut command = Command::new("python3");
+        command.arg(shared("sim/target.py")).arg(chip);
+        command.arg("--run").arg(program("run")).arg("--elf").arg(program("elf")).args(["--gdb", "0"]);
+        command.arg("--state").arg(folder.path().join("state")).arg("--log").arg(folder.path().join("log"));
+        let mut child = command.args(options).stdout(Stdio::piped()).spawn().expect("python3 runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe"))
+            .read_line(&mut line)
+            .expect("it prints its port");
+        let port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        Self { child, port, folder, elf: program("elf") }
+    }
+
+    fn session(&self) -> Session<std::net::TcpStream> {
+        let connection = connect("127.0.0.1", self.port).expect("the simulation listens");
+        Session::new(Client::new(connection).expect("a GDB server")).expect("a target")
+    }
+
+    fn symbol(&self, name: &str) -> (u32, u32) {
+        let bytes = std::fs::read(&self.elf).expect("a program");
+        let file = object::File::parse(&*bytes).expect("an ELF file");
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("the symbol");
+        let [address, size] =
+            [symbol.address() & !1, symbol.size()].map(|value| u32::try_from(value).expect("32 bits"));
+        (address, size)
+    }
+
+    /// What the simulation says at its end.
+    fn state(mut self) -> (Value, String) {
+        // The last request has no answer.
+        std::thread::sleep(Duration::from_millis(150));
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(id).status().expect("kill runs").success());
+        self.child.wait().expect("it ends");
+        let file =
+            |name: &str| std::fs::read_to_string(self.folder.path().join(name)).expect("it was written");
+        (serde_json::from_str(&file("state")).expect("JSON"), file("log"))
+    }
+}
+
+impl Drop for Chip {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn recorded(chip: &Chip, until: &str, buffer: Option<&str>) -> Result<Recording, Problem> {
+    let mut session = chip.session();
+    let until = Until::Address(chip.symbol(until).0);
+    let request = Request { rom: None, buffer: buffer.map(|name| chip.symbol(name)), until };
+    let recording = session.plan(&request).and_then(|setup| session.record(&setup, until, &|| false));
+    session.leave().expect("the server answers");
+    recording
+}
+
+fn cases(kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
+    let cases: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null() && case["chip"] != "rp2350";
+    cases.into_iter().filter(is_plain).collect()
+}
+
+fn strings(list: &Value) -> Vec<&str> {
+    list.as_array().map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
+}
+
+fn number(value: &Value) -> u64 {
+    let text = value.as_str().unwrap_or("0x0");
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal number")
+}
+
+/// Compares registers with those that tracing needs, at the target's last start and at the end.
+fn assert_registers(name: &str, chip: &str, state: &Value) {
+    let Ok(must) = std::fs::read_to_string(shared(&format!("corpus/record/expected/{chip}.must.json")))
+    else {
+        return;
+    };
+    let must: Value = serde_json::from_str(&must).expect("JSON");
+    for (when, rows) in must.as_object().expect("an object") {
+        for row in rows.as_array().expect("rows") {
+            let [unit, register, mask, value] =
+                [0, 1, 2, 3].map(|column| row[column].as_str().expect("text"));
+            // Only a whole run wraps.
+            if register == "0x0" && mask == "0x4" && name.contains("report") {
+                continue;
+            }
+            let found = number(&state[when][unit][register]);
+            let [mask, value] = [mask, value].map(|text| number(&text.into()));
+            assert_eq!(found & mask, value, "{name}: {when} {row}");
+        }
+    }
+}
+
+#[tracewalk_corpus::test]
+fn chips_are_recorded_and_left_as_they_were_found() {
+    for case in cases("record") {
+        let text = |key: &str| case[key].as_str().expect("text");
+        let options = strings(&case["sim"]);
+        let chip = Chip::new(text("chip"), text("program"), &options);
+        let buffer = strings(&case["args"]).last().copied();
+        let recording = recorded(&chip, text("until"), buffer);
+        let (state, log) = chip.state();
+        let name = text("name");
+        let recording = recording.unwrap_or_else(|problem| panic!("{name}: {problem}\n{log}"));
+        assert_eq!(recording.ended, Ended::Reached, "{name}");
+        // Its last start is the one with which it was left running.
+        if !options.contains(&"running") {
+            assert_registers(name, text("chip"), &state);
+        }
+        let expected = shared(&format!("corpus/record/expected/{name}.trace.bin"));
+        match std::fs::read(expected) {
+            Ok(bytes) => assert!(
+                recording.bytes == bytes,
+                "{name}: {} and {} bytes",
+                recording.bytes.len(),
+                bytes.len()
+            ),
+            Err(_) => assert!(recording.bytes.len() > 500, "{name}: {} bytes", recording.bytes.len()),
+        }
+        let none = Value::Array(Vec::new());
+        for left in ["breakpoints", "debugger_changed", "tracing"] {
+            assert_eq!(state[left], none, "{name}: {left}");
+        }
+        assert_eq!(state["resets"], 0, "{name}");
+        assert_eq!(state["halted"], !options.contains(&"running"), "{name}");
+        let window = strings(&case["window"]);
+        for written in state["trace_written"].as_array().expect("a list") {
+            let written = [number(&written[0]), number(&written[1])];
+            let window = [0, 1].map(|end| number(&window[end].into()));
+            assert!(written[0] >= window[0] && written[1] <= window[1], "{name}: {written:x?}");
+        }
+        assert!(!log.contains("lost"), "{name}: {log}");
+    }
+}
+
+/// A chip that differs from a simulated one.
+fn changed(chip: &str, change: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
+    let text = std::fs::read_to_string(shared(&format!("sim/chips/{chip}.json"))).expect("the corpus");
+    let mut value: Value = serde_json::from_str(&text).expect("JSON");
+    change(&mut value);
+    let file = tempfile::Builder::new().suffix(".json").tempfile().expect("room for a file");
+    std::fs::write(file.path(), value.to_string()).expect("room for a file");
+    file
+}
+
+fn unit<'a>(chip: &'a mut Value, name: &str) -> &'a mut Value {
+    let units = chip["units"].as_array_mut().expect("units").iter_mut();
+    let mut named = units.filter(|unit| unit["name"] == name || unit["kind"] == name);
+    named.next().expect("the unit")
+}
+
+#[tracewalk_corpus::test]
+fn chips_that_cannot_be_recorded_are_left_alone_with_the_unit_named() {
+    type Change = fn(&mut Value);
+    let rows: [(&str, &str, &str, Change); 9] = [
+        ("no_trace_buffer", "m3-bare", "gauge-m3", |_| {}),
+        ("unit_locked", "m3-etm-etb", "gauge-m3", |chip| unit(chip, "etm")["lock"] = "refuse".into()),
+        ("unit_locked", "m3-etm-etb", "gauge-m3", |chip| unit(chip, "etb")["lock"] = "refuse".into()),
+        ("unit_locked", "m7-etm4-tmc", "gauge-m3", |chip| unit(chip, "funnel")["lock"] = "refuse".into()),
+        ("unit_os_locked", "m7-etm4-tmc", "gauge-m3", |chip| unit(chip, "etm")["os_lock"] = "refuse".into()),
+        ("trace_not_allowed", "m3-etm-etb", "gauge-m3", |chip| chip["authstatus"] = "0x88".into()),
+        ("no_trace_unit", "m3-etm-etb", "gauge-m3", |chip| unit(chip, "etm")["power"] = false.into()),
+        ("buffer_needed", "m0plus-mtb", "gauge-m0", |_| {}),
+        ("no_rom_table", "m3-etm-etb", "gauge-m3", |chip| unit(chip, "rom")["power"] = false.into()),
+    ];
+    for (expected, name, program, change) in rows {
+        let file = changed(name, change);
+        let chip = Chip::of(file.path(), program, &[]);
+        let found = recorded(&chip, "test_done", None).expect_err(expected);
+        let (state, log) = chip.state();
+        assert_eq!(found.name(), expected, "{name}: {found}");
+        assert_eq!(state["halted"], true, "{name}: {expected}");
+        assert!(!log.contains("core runs"), "{name}: {expected}\n{log}");
+    }
+}
+
+/// Each step of each plan is needed, but for those whose lack the simulation cannot notice.
+#[tracewalk_corpus::test]
+#[ignore = "takes a minute"]
+fn heavy_a_plan_without_one_of_its_steps_records_less_or_is_refused() {
+    let unnoticed = |chip: &str, step: &Step| {
+        let of_name = [
+            "AUTHSTATUS",
+            "LSR",
+            "ETMTRIGGER",
+            "ETMSR",
+            "ETMIDR",
+            "TRG",
+            "RRP",
+            "BUFWM",
+            "TRCPDCR",
+            "TRCOSLSR",
+            "TRCSTATR",
+            "TRCIDR1",
+            "TRCCONFIGR",
+            "TRCEVENTCTL1R",
+            "TRCSTALLCTLR",
+            "TRCTSCTLR",
+            "TRCSYNCPR",
+            "TRCVISSCTLR",
+            "STS",
+            "FFSR",
+            "MTB_FLOW",
+        ];
+        // An MTB needs no permission.
+        let is_of_mtb = chip == "m0plus-mtb"
+            && (step.register().name == "DEMCR" || matches!(step, Step::Change { clear: 1.., .. }));
+        matches!(step, Step::Note(_) | Step::Poll { .. })
+            || is_of_mtb
+            || of_name.contains(&step.register().name)
+    };
+    // The units trace already, as firmware or another debugger left them.
+    const ETM: &str = "0xE000EDFC 0x01000000\n0xE0041FB0 0xC5ACCE55\n";
+    for (name, program, buffer, before) in [
+        (
+            "m0plus-mtb",
+            "gauge-m0",
+            Some("trace_buffer"),
+            "0xf0000008 1\n0xf0000000 8\n0xf0000004 0x80000006\n",
+        ),
+        ("m3-etm-etb", "gauge-m3", None, "0xE0042FB0 0xC5ACCE55\n0xE0042020 1\n0xE0041000 0x890\n"),
+        (
+            "m7-etm4-tmc",
+            "gauge-m3",
+            None,
+            "0xE0041300 0\n0xE0041004 1\n0xE0044FB0 0xC5ACCE55\n0xE0044020 1\n",
+        ),
+    ] {
+        let preset = tempfile::NamedTempFile::new().expect("room for a file");
+        let text = if buffer.is_some() { before.to_owned() } else { ETM.to_owned() + before };
+        std::fs::write(preset.path(), text).expect("room for a file");
+        let preset = preset.path().to_str().expect("a plain name");
+        let record = |left_out: Option<usize>, is_preset: bool| {
+            let options = ["--preset", preset];
+            let chip = Chip::new(name, program, if is_preset { &options } else { &[] });
+            let mut session = chip.session();
+            let until = Until::Address(chip.symbol("test_done").0);
+            let request = Request { rom: None, buffer: buffer.map(|name| chip.symbol(name)), until };
+            let mut setup = session.plan(&request).expect("a plan");
+            let before = setup.plan.setup.len();
+            let step = left_out.map(|index| match index.checked_sub(before) {
+                None => setup.plan.setup.remove(index),
+                Some(index) => setup.plan.stop.remove(index),
+            });
+            let all = before + setup.plan.stop.len();
+            let recorded = session.record(&setup, until, &|| false).map(|recording| recording.bytes);
+            drop(session);
+            (recorded, step, all, chip.state().0)
+        };
+        let (whole, _, steps, _) = record(None, false);
+        let whole = whole.expect("it can be recorded");
+        assert_eq!(record(None, true).0.as_ref(), Ok(&whole), "{name}");
+        let mut noticed = 0;
+        for index in 0..steps {
+            let is_noticed = |is_preset: bool| {
+                let (bytes, _, _, state) = record(Some(index), is_preset);
+                bytes.as_ref() != Ok(&whole) || state["tracing"] != Value::Array(Vec::new())
+            };
+            let is_noticed = is_noticed(false) || is_noticed(true);
+            let step = record(Some(index), false).1.expect("a step");
+            assert!(is_noticed || unnoticed(name, &step), "{name}: without {step}");
+            noticed += u32::from(is_noticed);
+        }
+        println!("{name}: {noticed} of {steps} steps are noticed");
+        assert!(noticed > 3, "{name}");
+    }
+}
