@@ -16,6 +16,7 @@ mod numbers;
 mod output;
 mod places;
 mod profile;
+mod record;
 mod recording;
 mod request;
 mod timeline;
@@ -50,6 +51,7 @@ pub(crate) use gdb::Gdb;
 pub(crate) use generate::{Generate, Kind};
 pub(crate) use places::PlacesArgs;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
+pub(crate) use record::{End, Memory, Record, Server};
 pub(crate) use timeline::{Interrupts, Timeline};
 pub(crate) use view::View;
 pub(crate) use when::{MessageFormat, When};
@@ -164,6 +166,9 @@ pub(crate) enum Command {
     /// Report how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
     #[command(after_long_help = crash::CRASH_EXAMPLES)]
     Crash(Box<Crash>),
+    /// Record what a chip executes, through the GDB server of its debug probe.
+    #[command(after_long_help = record::RECORD_EXAMPLES)]
+    Record(Record),
     /// Print what an ITM reported: the program's text, and with --format events the DWT's events.
     #[command(after_help = DECODED)]
     Itm(Itm),
@@ -207,6 +212,7 @@ impl Command {
             Self::Packets(args) => args,
             Self::Flow(args) => args,
             Self::Crash(args) => &**args,
+            Self::Record(args) => args,
             Self::Itm(args) => args,
             Self::Coverage(args) => &**args,
             Self::Profile(args) => &**args,

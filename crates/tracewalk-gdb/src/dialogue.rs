@@ -17,9 +17,9 @@ use tracewalk::ids::Address;
 use crate::core::{Core, Who};
 use crate::memory;
 use crate::monitor;
-use tracewalk_target::packet::{Request, hex, number, packet, unhex};
 use crate::registers::{Place, Register};
 use crate::transfers::{Watch, Watched};
+use tracewalk_target::packet::{Request, hex, number, packet, unhex};
 
 use running::Running;
 

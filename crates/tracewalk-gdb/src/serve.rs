@@ -13,9 +13,9 @@ use tracewalk_session::{At, Observer, Session};
 use crate::core::{Core, Halted};
 use crate::dialogue::Dialogue;
 use crate::error::GdbError;
-use tracewalk_target::packet::Parser;
 use crate::prepare::{Options, Pass, halted, prepare};
 use crate::walk::Direction;
+use tracewalk_target::packet::Parser;
 
 /// How debuggers connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -139,14 +139,21 @@ impl<C: Connection> Client<C> {
     /// If the server refuses.
     pub fn read(&mut self, address: u32, bytes: u32) -> Result<Vec<u8>, Problem> {
         let most = u32::try_from((self.packet_size - 4) / 2 / 4 * 4).unwrap_or(u32::MAX);
-        let mut found = Vec::new();
-        while let Some(left) = bytes.checked_sub(found.len() as u32).filter(|left| *left > 0) {
-            let at = address.wrapping_add(found.len() as u32);
+        let (mut found, mut left) = (Vec::new(), bytes);
+        while left > 0 {
+            let at = address.wrapping_add(bytes - left);
             let piece = self.read_piece(at, left.min(most))?;
-            if piece.is_empty() {
-                return Err(Problem::Access { address: at, written: false, answer: "no byte".to_owned() });
+            match u32::try_from(piece.len()) {
+                Ok(read @ 1..) if read <= left => left -= read,
+                _ => {
+                    return Err(Problem::Access {
+                        address: at,
+                        written: false,
+                        answer: "other bytes".to_owned(),
+                    });
+                }
             }
-            found.extend(piece.into_iter().take(left as usize));
+            found.extend(piece);
         }
         Ok(found)
     }

@@ -74,6 +74,8 @@ pub enum Step {
         /// Their value.
         value: u32,
     },
+    /// Keeps a register's value for [`Step::Restore`].
+    Keep(Register),
     /// Reads a register, for the description of the trace.
     Note(Register),
     /// Writes the value that a register had before the first [`Step::Change`].
@@ -130,7 +132,7 @@ impl fmt::Display for Step {
                 write!(f, "read; the bits 0x{mask:08x} must not be 0x{value:08x}")
             }
             Self::Poll { mask, value, .. } => write!(f, "read until the bits 0x{mask:08x} are 0x{value:08x}"),
-            Self::Note(_) => f.write_str("read"),
+            Self::Keep(_) | Self::Note(_) => f.write_str("read"),
             Self::Restore(_) => f.write_str("write what it was before"),
         }
     }
@@ -147,6 +149,7 @@ impl Step {
             | Self::Expect { at, .. }
             | Self::Forbid { at, .. }
             | Self::Poll { at, .. }
+            | Self::Keep(at)
             | Self::Note(at)
             | Self::Restore(at) => at,
         }
@@ -217,6 +220,11 @@ impl<'a, C: Connection> Execution<'a, C> {
                     }
                 }
                 Err(at.is(Fault::Stuck))
+            }
+            Step::Keep(at) => {
+                let value = self.client.read_word(at.address())?;
+                self.before.entry(at.address()).or_insert(value);
+                Ok(())
             }
             Step::Note(at) => {
                 let value = self.client.read_word(at.address())?;

@@ -3,7 +3,7 @@
 use crate::plan::{Register, Step};
 
 /// The system control space.
-const BASE: u32 = 0xe000_e000;
+pub(crate) const BASE: u32 = 0xe000_e000;
 
 const fn register(name: &'static str, offset: u32) -> Register {
     Register { unit: "processor", base: BASE, name, offset }

@@ -35,6 +35,8 @@ pub enum Until {
     Address(u32),
     /// The target ran for this time.
     Time(Duration),
+    /// Only when it is asked to.
+    Asked,
 }
 
 /// Where the trace goes.
@@ -61,6 +63,18 @@ pub struct Setup {
     cpu: Option<&'static str>,
 }
 
+impl Setup {
+    /// Where the trace goes.
+    #[must_use]
+    pub fn sink(&self) -> String {
+        match self.sink {
+            Sink::Etb(base) => format!("the ETB at 0x{base:08x}"),
+            Sink::Tmc(base) => format!("the TMC at 0x{base:08x}"),
+            Sink::Memory(address, bytes) => format!("{bytes} bytes of memory at 0x{address:08x}"),
+        }
+    }
+}
+
 /// How a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -81,6 +95,8 @@ pub struct Recording {
     pub address: Option<u32>,
     /// What the source is.
     pub source: Kind,
+    /// Its trace ID; 0 for an MTB, which has none.
+    pub id: u8,
     /// The processor, if it is known.
     pub cpu: Option<&'static str>,
     /// The values of the source's registers, by Arm's names.
@@ -89,6 +105,28 @@ pub struct Recording {
     pub ended: Ended,
     /// Where execution stood then.
     pub stands_at: u32,
+}
+
+impl Recording {
+    /// The text of a `capture.toml` for a file of the bytes, without an image.
+    #[must_use]
+    pub fn description(&self, file: &str) -> String {
+        let (container, protocol) = match self.source {
+            Kind::Mtb => ("mtb", "mtb"),
+            Kind::Etmv3 => ("frames", "etmv3"),
+            _ => ("frames", "etmv4"),
+        };
+        let mut text = format!("[capture]\nfile = \"{file}\"\ncontainer = \"{container}\"\n\n[[source]]\n");
+        if self.id != 0 {
+            text += &format!("id = 0x{:02x}\n", self.id);
+        }
+        text += &format!("protocol = \"{protocol}\"\n");
+        text += &self.cpu.map_or_else(String::new, |cpu| format!("cpu = \"{cpu}\"\n"));
+        // The file has the buffer alone, so that its address does not matter.
+        let registers = self.registers.iter().filter(|(name, _)| **name != "MTB_BASE");
+        let registers = registers.map(|(name, value)| format!("{} = 0x{value:x}", name.to_lowercase()));
+        text + &format!("registers = {{ {} }}\n", registers.collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// A target that was found running or halted, and is left as it was found.
@@ -272,7 +310,7 @@ fn run<C: Connection>(
     const ASKED_EVERY: Duration = Duration::from_millis(100);
     let breakpoint = match until {
         Until::Address(address) => Some((client.set_breakpoint(address)?, address)),
-        Until::Time(_) => None,
+        Until::Time(_) | Until::Asked => None,
     };
     client.resume()?;
     let began = Instant::now();
@@ -315,6 +353,7 @@ fn taken<C: Connection>(
         bytes,
         address,
         source: setup.source.kind,
+        id: if setup.source.kind == Kind::Mtb { 0 } else { TRACE_ID },
         cpu: setup.cpu,
         registers: execution.noted.clone(),
         ended,

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueHint};
 use tracewalk_report::export::CRASH_TABLES;
 use tracewalk_report::formats::{self, Format, WriteCrash};
 
 use super::built_in;
 use super::profile::FollowArgs;
+use super::record::Server;
 use super::work::WorkArgs;
 
 pub(crate) const CRASH_EXAMPLES: &str = "\
@@ -16,6 +18,8 @@ Examples:
       GDB's output of an MTB, the registers and the stack
   tracewalk crash etb.bin --image firmware.elf --dump crash.log
       a trace, and GDB's output in a second file
+  tracewalk crash --gdb :3333 --image firmware.elf
+      a halted processor behind the GDB server of its debug probe
   tracewalk crash crash.log --image firmware.elf --format markdown -o crash.md
       for a bug report
 
@@ -26,9 +30,21 @@ Exit status:
      the part that could be found is printed";
 
 #[derive(Args, Debug)]
+#[command(mut_arg("capture", |capture| {
+    capture.required(false).required_unless_present("gdb").default_value_if("gdb", ArgPredicate::IsPresent, "-")
+}))]
 pub(crate) struct Crash {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
+
+    /// Read the processor through the GDB server of its debug probe, instead of a capture: registers, fault status, stacks, variables,
+    /// and the trace of an MTB or ETB. Nothing runs, and nothing is reset.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "dump", help_heading = "Target")]
+    pub(crate) gdb: Option<Server>,
+
+    /// Keep what --gdb read, for `crash FILE`. An ETB's trace goes beside it, with the extension bin.
+    #[arg(long, value_name = "FILE", requires = "gdb", value_hint = ValueHint::FilePath, help_heading = "Target")]
+    pub(crate) save: Option<PathBuf>,
 
     /// Registers and memory of the halted processor, as a debugger printed or saved them, if they are not in the capture: fault
     /// status (0xe000ed00), core registers, the stack.

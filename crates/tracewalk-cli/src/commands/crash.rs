@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_report::export::CrashReport;
 
-use crate::args::Crash;
+use super::target;
+use crate::args::{CaptureArgs, Crash};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -13,21 +14,40 @@ use crate::task::{Reads, Task};
 
 impl Task for Crash {
     fn reads(&self) -> Reads<'_> {
+        if self.gdb.is_some() {
+            let images = self.follow.capture.images.iter().map(|image| image.file.as_path());
+            return Reads {
+                beside: images.collect(),
+                source_dirs: &self.follow.source_dirs,
+                ..Reads::default()
+            };
+        }
         Reads { beside: self.dump.iter().map(PathBuf::as_path).collect(), ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::output(self.output.as_deref())]
+        let saved = self.save.as_deref().map(|file| Destination::file("--save", file));
+        saved.into_iter().chain([Destination::output(self.output.as_deref())]).collect()
     }
 
     fn is_for_people(&self) -> bool {
         self.format.name == "text"
     }
 
-    /// Follows each source to its end, and reports how its program ended.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         messages.measure(self.work);
-        let mut session = open::whole_trace(&self.follow.capture, messages)?;
+        let capture = &self.follow.capture;
+        let Some(server) = &self.gdb else { return self.report(capture, messages) };
+        let folder = tempfile::tempdir()?;
+        let read = target::halted(server, &capture.images, folder.path(), self.save.as_deref())?;
+        self.report(&CaptureArgs { capture: read, ..capture.clone() }, messages)
+    }
+}
+
+impl Crash {
+    /// Follows each source to its end, and reports how its program ended.
+    fn report(&self, capture: &CaptureArgs, messages: &Messages) -> Result<(), Failure> {
+        let mut session = open::whole_trace(capture, messages)?;
         let snapshot = session.snapshot(self.dump.as_deref())?;
         messages.record(|record| {
             let described = session.capture().dump.as_ref().map(|dump| dump.value.as_path());

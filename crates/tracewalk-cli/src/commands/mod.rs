@@ -15,7 +15,9 @@ mod interrupts;
 mod itm;
 mod packets;
 mod profile;
+mod record;
 mod snapshot;
+mod target;
 mod timeline;
 mod view;
 

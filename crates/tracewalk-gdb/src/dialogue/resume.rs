@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::running::{Running, What};
 use super::{Dialogue, REFUSED, Thread, UNKNOWN, split};
 use crate::core::{Access, Core, Who};
-use tracewalk_target::packet::{hex, number};
 use crate::transfers::Watch;
 use crate::walk::{Direction, Search};
+use tracewalk_target::packet::{hex, number};
 
 /// The message if the trace does not show accesses to watched memory.
 const NO_ACCESSES: &str =

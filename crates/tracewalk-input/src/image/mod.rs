@@ -29,6 +29,7 @@ mod records;
 mod relocation;
 mod request;
 mod shared;
+mod symbol;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -51,6 +52,7 @@ pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};
 pub use shared::SharedImages;
 use shared::Stamp;
+pub use symbol::symbol;
 
 /// The memory of a core: the combination of its images.
 #[derive(Clone, Debug, Default)]

@@ -33,6 +33,17 @@ pub(super) fn flush(unit: &'static str, base: u32, formatting: u32) -> [Step; 3]
     ]
 }
 
+pub(crate) const fn control(base: u32) -> Register {
+    register(UNIT, base, "CTL", 0x20)
+}
+
+/// The registers that stopping and reading change, those first that have to be restored first.
+pub(crate) fn kept(base: u32) -> Vec<Register> {
+    [("RRP", 0x14), ("FFCR", 0x304), ("CTL", 0x20)]
+        .map(|(name, offset)| register(UNIT, base, name, offset))
+        .into()
+}
+
 pub(crate) fn setup(base: u32) -> Vec<Step> {
     let at = |name, offset| register(UNIT, base, name, offset);
     let mut steps = unlock(UNIT, base).to_vec();

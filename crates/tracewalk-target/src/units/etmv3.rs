@@ -25,8 +25,17 @@ const fn settled(base: u32, programming: bool) -> Step {
     Step::Poll { at: register(base, "ETMSR", 0x10), mask: 2, value: (programming as u32) << 1 }
 }
 
+/// The registers that decoding needs.
+pub(crate) fn registers(base: u32) -> Vec<Register> {
+    vec![control(base), register(base, "ETMIDR", 0x1e4), register(base, "ETMCCER", 0x1e8)]
+}
+
+pub(crate) const fn id(base: u32) -> Register {
+    register(base, "ETMTRACEIDR", 0x200)
+}
+
 /// Traces every instruction, under this trace ID.
-pub(crate) fn setup(base: u32, id: u8) -> Vec<Step> {
+pub(crate) fn setup(base: u32, trace_id: u8) -> Vec<Step> {
     let identity = register(base, "ETMIDR", 0x1e4);
     let mut steps = unlock(UNIT, base).to_vec();
     steps.extend([
@@ -37,7 +46,7 @@ pub(crate) fn setup(base: u32, id: u8) -> Vec<Step> {
         Step::Set { at: register(base, "ETMTEEVR", 0x20), value: ALWAYS, mask: 0x1ffff },
         Step::Set { at: register(base, "ETMTECR1", 0x24), value: EXCLUDES_NOTHING, mask: 0x03ff_ffff },
         Step::Write(register(base, "ETMTRIGGER", 0x08), NEVER),
-        Step::Set { at: register(base, "ETMTRACEIDR", 0x200), value: id.into(), mask: 0x7f },
+        Step::Set { at: id(base), value: trace_id.into(), mask: 0x7f },
         Step::Note(identity),
         Step::Note(register(base, "ETMCCER", 0x1e8)),
         Step::Set { at: control(base), value: RUNS, mask: PROGRAMMING | 1 },

@@ -10,15 +10,12 @@ const ALWAYS: u32 = 0x201;
 /// A synchronisation every 2^10 bytes.
 const SYNCHRONISES: u32 = 0xa;
 /// The registers that decoding needs.
-const DECODING: [(&str, u32); 11] = [
+const DECODING: [(&str, u32); 8] = [
     ("TRCCONFIGR", 0x010),
     ("TRCIDR0", 0x1e0),
     ("TRCIDR1", 0x1e4),
     ("TRCIDR2", 0x1e8),
     ("TRCIDR8", 0x180),
-    ("TRCIDR9", 0x184),
-    ("TRCIDR10", 0x188),
-    ("TRCIDR11", 0x18c),
     ("TRCIDR12", 0x190),
     ("TRCIDR13", 0x194),
     ("TRCDEVARCH", 0xfbc),
@@ -37,8 +34,17 @@ const fn enable(base: u32, on: bool) -> Step {
     Step::Write(register(base, "TRCPRGCTLR", 0x004), on as u32)
 }
 
+/// The registers that decoding needs.
+pub(crate) fn registers(base: u32) -> Vec<Register> {
+    DECODING.map(|(name, offset)| register(base, name, offset)).into()
+}
+
+pub(crate) const fn id(base: u32) -> Register {
+    register(base, "TRCTRACEIDR", 0x040)
+}
+
 /// Traces every instruction, under this trace ID.
-pub(crate) fn setup(base: u32, id: u8) -> Vec<Step> {
+pub(crate) fn setup(base: u32, trace_id: u8) -> Vec<Step> {
     let at = |name, offset| register(base, name, offset);
     let os_lock = Step::Expect { at: at("TRCOSLSR", 0x304), mask: 2, value: 0, or: Fault::OsLocked };
     let mut steps = unlock(UNIT, base).to_vec();
@@ -56,13 +62,13 @@ pub(crate) fn setup(base: u32, id: u8) -> Vec<Step> {
         Step::Write(at("TRCSTALLCTLR", 0x02c), 0),
         Step::Write(at("TRCTSCTLR", 0x030), 0),
         Step::Write(at("TRCSYNCPR", 0x034), SYNCHRONISES),
-        Step::Set { at: at("TRCTRACEIDR", 0x040), value: id.into(), mask: 0x7f },
+        Step::Set { at: id(base), value: trace_id.into(), mask: 0x7f },
         // The bits that exclude exception levels are unknown after a reset.
         Step::Set { at: at("TRCVICTLR", 0x080), value: ALWAYS, mask: 0x00ff_02ff },
         Step::Write(at("TRCVIIECTLR", 0x084), 0),
         Step::Write(at("TRCVISSCTLR", 0x088), 0),
     ]);
-    steps.extend(DECODING.map(|(name, offset)| Step::Note(at(name, offset))));
+    steps.extend(registers(base).into_iter().map(Step::Note));
     steps.extend([enable(base, true), settled(base, false)]);
     steps
 }

@@ -4,7 +4,7 @@ use super::etb::{MOST_WORDS, capture, flush, format, register};
 use super::unlock;
 use crate::client::Client;
 use crate::connection::Connection;
-use crate::plan::Step;
+use crate::plan::{Register, Step};
 use crate::problem::Problem;
 
 const UNIT: &str = "TMC";
@@ -15,6 +15,11 @@ const NOTHING: u32 = u32::MAX;
 
 const fn ready(base: u32) -> Step {
     Step::Poll { at: register(UNIT, base, "STS", 0x0c), mask: 4, value: 4 }
+}
+
+/// The registers that stopping changes. The pointers are the unit's own.
+pub(crate) fn kept(base: u32) -> Vec<Register> {
+    [("FFCR", 0x304), ("CTL", 0x20)].map(|(name, offset)| register(UNIT, base, name, offset)).into()
 }
 
 pub(crate) fn setup(base: u32) -> Vec<Step> {

@@ -1,0 +1,173 @@
+//! `record`: sets the trace units of a chip up through its debug probe's GDB server, and writes what they record.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use tracewalk_input::capture::stream::Stop;
+use tracewalk_input::image;
+use tracewalk_target::Problem;
+use tracewalk_target::record::{Ended, Recording, Request, Session, Setup, Until};
+use tracewalk_target::rom::Kind;
+
+use super::target;
+use crate::args::{End, Memory, Record};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::{Destination, OutputFolder, write_to};
+use crate::signals;
+use crate::task::{Reads, Task};
+
+/// The file of the trace in a recording.
+const TRACE: &str = "trace.bin";
+
+impl Task for Record {
+    fn reads(&self) -> Reads<'_> {
+        Reads { beside: self.image.iter().map(AsRef::as_ref).collect(), ..Reads::default() }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        match self.output.as_deref().filter(|_| !self.dry_run) {
+            Some(folder) => vec![Destination::new_folder(folder)],
+            None => vec![Destination::output(None)],
+        }
+    }
+
+    fn is_for_people(&self) -> bool {
+        self.dry_run
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        let program = self.image.as_deref().map(read).transpose()?;
+        let program = program.as_deref();
+        let request = Request {
+            rom: self.rom,
+            buffer: self.buffer.as_ref().map(|buffer| memory(buffer, program)).transpose()?,
+            until: until(self.until.as_ref(), program)?,
+        };
+        let failure = |problem: Problem| target::failure(&self.gdb, &problem);
+        let stop = Stop::default();
+        signals::end_stream(stop.clone());
+        let mut session = Session::new(target::client(&self.gdb)?).map_err(failure)?;
+        let planned = session.plan(&request);
+        let done = planned.map_err(failure).and_then(|setup| match &self.output {
+            Some(folder) if !self.dry_run => {
+                messages.note("recording", chosen(&setup));
+                let recorded = session.record(&setup, request.until, &|| stop.is_requested());
+                let recording = recorded.map_err(failure)?;
+                self.write(&recording, folder)?;
+                messages.note("recorded", ended(&recording));
+                Ok(())
+            }
+            _ => write_to(None, |out| out.write_all(printed(&setup).as_bytes())),
+        });
+        session.leave().map_err(failure)?;
+        done
+    }
+}
+
+impl Record {
+    /// Writes a folder that every command opens.
+    fn write(&self, recording: &Recording, path: &Path) -> Result<(), Failure> {
+        let folder = OutputFolder::new(path)?;
+        let mut description = recording.description(TRACE);
+        let mut files = vec![(TRACE.to_owned(), recording.bytes.clone())];
+        if let Some(image) = &self.image {
+            let name = image.file_name().map_or_else(|| "program.elf".into(), |name| name.to_string_lossy());
+            let bytes = read(image)?;
+            let id = image::build_id_of(&bytes)
+                .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+            let id = id.map_or_else(String::new, |id| format!("  # build ID {id}"));
+            // A string takes everything.
+            let _ = write!(description, "\n[[image]]\nfile = {:?}{id}\n", name);
+            files.push((name.into_owned(), bytes));
+        }
+        files.push(("capture.toml".to_owned(), description.into_bytes()));
+        for (name, bytes) in files {
+            let written = folder.create(&name).and_then(|mut file| file.write_all(&bytes));
+            written.map_err(|error| Failure::write(path, error))?;
+        }
+        folder.finish()
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(file).map_err(|error| {
+        Failure::input(
+            "image",
+            format!("{}: {error}", file.display()),
+            "check the name of the program's ELF file",
+        )
+    })
+}
+
+/// A name of the program, as an address and a size.
+fn named(name: &str, program: Option<&[u8]>) -> Result<(u32, u32), Failure> {
+    let Some(program) = program else {
+        let problem = format!("`{name}` is a name in the program");
+        return Err(Failure::input("no_program", problem, "give the program with --image FILE"));
+    };
+    let found = image::symbol(program, name);
+    let found =
+        found.and_then(|(address, size)| Some((u32::try_from(address).ok()?, u32::try_from(size).ok()?)));
+    found.ok_or_else(|| {
+        let problem = format!("the program has no function or variable `{name}` of 32 bits");
+        Failure::input("no_such_name", problem, "check its spelling, or give its address")
+    })
+}
+
+fn until(end: Option<&End>, program: Option<&[u8]>) -> Result<Until, Failure> {
+    Ok(match end {
+        None => Until::Asked,
+        Some(End::After(time)) => Until::Time(*time),
+        Some(End::Address(address)) => Until::Address(*address & !1),
+        Some(End::Function(name)) => Until::Address(named(name, program)?.0),
+    })
+}
+
+fn memory(memory: &Memory, program: Option<&[u8]>) -> Result<(u32, u32), Failure> {
+    match memory {
+        Memory::Range(address, size) => Ok((*address, *size)),
+        Memory::Variable(name) => named(name, program),
+    }
+}
+
+/// The chosen units.
+fn chosen(setup: &Setup) -> String {
+    let source = match setup.source.kind {
+        Kind::Mtb => "MTB",
+        _ => "ETM",
+    };
+    let mut text = format!("the {source} at 0x{:08x} traces into {}", setup.source.base, setup.sink());
+    if setup.found.silent.is_empty() {
+        return text;
+    }
+    let silent = setup.found.silent.iter().map(|base| format!("0x{base:08x}")).collect::<Vec<_>>();
+    let _ = write!(text, "; what is at {} does not answer", silent.join(", "));
+    text
+}
+
+/// How the recording ended.
+fn ended(recording: &Recording) -> String {
+    let how = match recording.ended {
+        Ended::Reached => "reached".to_owned(),
+        Ended::Interrupted => "interrupted at".to_owned(),
+        Ended::Stopped(signal) => format!("the target stopped, with signal {signal}, at"),
+    };
+    format!("{how} 0x{:08x}; {} bytes of trace", recording.stands_at, recording.bytes.len())
+}
+
+/// The accesses, one a line.
+fn printed(setup: &Setup) -> String {
+    let mut text = format!("# {}\n", chosen(setup));
+    let parts = [
+        ("before the target runs", &setup.plan.setup),
+        ("after it has stopped", &setup.plan.stop),
+        ("after the trace was read", &setup.plan.restore),
+    ];
+    for (when, steps) in parts {
+        let _ = writeln!(text, "# {when}");
+        steps.iter().for_each(|step| drop(writeln!(text, "{step}")));
+    }
+    text
+}
