@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use tracewalk_report::formats::registries;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use crate::pager::at_terminal;
 use crate::support::{corpus, example, run};
@@ -103,7 +103,7 @@ fn a_crash_fits_a_narrow_terminal_and_uses_a_wide_one() {
     let capture = example("m0-crash-mtb/capture.toml").display().to_string();
     let [narrow, wide] = [60, 200].map(|columns| {
         let (shown, _) = at_terminal(columns, &["crash", &capture], &[("NO_COLOR", "1"), ("PAGER", "cat")]);
-        shown.lines().map(|line| line.width()).max()
+        shown.lines().map(UnicodeWidthStr::width).max()
     });
     assert!(narrow <= Some(60) && wide > Some(80), "{narrow:?} {wide:?}");
 }

@@ -17,6 +17,7 @@ prints how often all records together passed each address, for programs that are
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import posixpath
@@ -33,8 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 
 from record import lines as lines_of  # noqa: E402
 
-IT = {"it"} | {"it" + more for more in ("t", "e", "tt", "te", "et", "ee")}
-IT |= {block + more for block in IT if len(block) == 4 for more in "te"}
+IT = {"it" + "".join(further) for count in range(4) for further in itertools.product("t" + "e", repeat=count)}
 CALLS = {"bl", "blx", "blr", "blxns"}
 COMPARE_AND_BRANCH = {"cbz", "cbnz", "tbz", "tbnz"}
 # The symbols that divide code from data (AAELF32 5.5.5, AAELF64 5.5.4).
@@ -101,7 +101,7 @@ class Code:
             if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]
         ]
         self.symbols(elf)
-        # Instructions outside of functions, which are not counted, are decoded as they are reached.
+        # Code outside of functions, or that nothing divides from data, counts if it ran.
         self.instructions, self.elsewhere = {}, {}
         # How many instructions of an IT block follow from an address on.
         self.blocks = {}
@@ -380,8 +380,8 @@ def passes(code, steps, conditions):
 def effects(code, instruction, counts):
     executed, skipped, _ = counts
     if instruction.branch and instruction.target is not None and not instruction.call:
-        start, end = code.function_of(instruction.address)
-        if start <= instruction.target < end:
+        function = code.function_of(instruction.address)
+        if function and function[0] <= instruction.target < function[1]:
             return executed + skipped
     return executed
 
@@ -424,7 +424,8 @@ def report(code, lines, counts, conditions):
         all_instructions.append(True if effect else None if counted[2] else False)
         function = code.function_of(instruction.address)
         seen_functions.add(function)
-        functions[function] |= sum(counted) > 0
+        if function:
+            functions[function] |= sum(counted) > 0
         file, line = lines.place(instruction.address)
         judged = outcomes(instruction, counted, conditions) if instruction.conditional else []
         all_outcomes += [None if count is None else count > 0 for count in judged]
@@ -509,8 +510,7 @@ def main():
     if arguments.last is not None:
         steps = steps[-arguments.last :]
     counts = passes(code, steps, arguments.conditions)
-    ran = {key: instruction for key, instruction in code.elsewhere.items() if code.function_of(key[0])}
-    code.instructions.update(ran)
+    code.instructions |= {key: instruction for key, instruction in code.elsewhere.items() if key in counts}
     files, totals = report(code, lines, counts, arguments.conditions)
     unknown = not failures_known and arguments.conditions == "every"
     print(
