@@ -34,7 +34,7 @@ const VIEWS: &[View] = &[
 ];
 
 /// Commands whose answers are files, or nothing.
-const NO_VIEWS: &[&str] = &["describe", "help", "gdb", "view"];
+const NO_VIEWS: &[&str] = &["describe", "help", "gdb", "record", "view"];
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 

@@ -184,7 +184,10 @@ impl<C: Connection> Client<C> {
         // GDB's own numbering has the program status register behind eight registers of an old floating-point unit.
         let xpsr = match answer.len() {
             136 => word(16),
-            _ => self.register(0x19)?.or(self.register(0x10)?),
+            _ => match self.register(0x19)? {
+                None => self.register(0x10)?,
+                known => known,
+            },
         };
         Ok(Registers { general, xpsr })
     }
@@ -374,5 +377,80 @@ fn text(answer: &[u8]) -> String {
     match answer {
         [] => "not supported".to_owned(),
         _ => String::from_utf8_lossy(answer.get(..40).unwrap_or(answer)).escape_default().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A server that sends these pieces whatever it is asked, and then closes the connection.
+    #[derive(Debug)]
+    struct Scripted(VecDeque<Vec<u8>>);
+
+    impl Connection for Scripted {
+        fn send(&mut self, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn receive(&mut self, _: Duration) -> io::Result<Option<Vec<u8>>> {
+            Ok(Some(self.0.pop_front().unwrap_or_default()))
+        }
+    }
+
+    fn replies(replies: &[&str]) -> Scripted {
+        Scripted(replies.iter().map(|reply| packet(reply.as_bytes())).collect())
+    }
+
+    const HELLO: [&str; 2] = ["PacketSize=400;QStartNoAckMode+", "OK"];
+
+    fn client(further: &[&str]) -> Client<Scripted> {
+        Client::new(replies(&[&HELLO, further].concat())).expect("it greets")
+    }
+
+    #[test]
+    fn a_server_prints_and_refuses_in_several_ways() {
+        assert_eq!(client(&["O68690a", "OK"]).monitor("help"), Ok("hi\n".to_owned()));
+        assert_eq!(client(&["68690a"]).monitor("help"), Ok("hi\n".to_owned()));
+        assert_eq!(client(&["O68690a", "2a000000"]).read_word(0x100), Ok(42));
+        for refusal in ["E0e", "", "2a"] {
+            let refused = client(&[refusal]).read_word(0x100).map_err(|problem| problem.name());
+            assert_eq!(refused, Err("access_failed"), "{refusal}");
+        }
+        assert_eq!(client(&["W00", "OK", "E01"]).attach(), Err(Problem::NoTarget));
+        assert_eq!(client(&["E01", "OK"]).set_breakpoint(0x100), Ok(0));
+        assert_eq!(client(&["T05thread:1;"]).wait(PATIENCE), Ok(Some(Stop::Signal(5))));
+        assert_eq!(client(&[]).read_word(0), Err(Problem::Closed));
+    }
+
+    #[test]
+    fn registers_of_both_layouts_are_read() {
+        let words = |count: u32| (0..count).map(|word| format!("{word:02x}000000")).collect::<String>();
+        let general = std::array::from_fn(|index| u32::try_from(index).expect("a small number"));
+        let new = client(&[&words(17)]).registers();
+        assert_eq!(new, Ok(Registers { general, xpsr: Some(16) }));
+        let old = client(&[&words(42), "29000000"]).registers();
+        assert_eq!(old, Ok(Registers { general, xpsr: Some(41) }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_server_is_survived(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..60), 0..20)) {
+            if let Ok(mut client) = Client::new(Scripted(pieces.into())) {
+                let _ = (client.attach(), client.registers(), client.read(0, 1000), client.wait(Duration::ZERO));
+            }
+        }
+
+        #[test]
+        fn any_replies_are_survived(replies in prop::collection::vec("[EOKTW0-9a-f*#$}:;]{0,40}", 0..20)) {
+            let pieces = replies.iter().map(|reply| packet(reply.as_bytes())).collect();
+            if let Ok(mut client) = Client::new(Scripted(pieces)) {
+                let _ = (client.attach(), client.read(0, 100), client.monitor("x"), crate::rom::units(&mut client, None));
+            }
+        }
     }
 }

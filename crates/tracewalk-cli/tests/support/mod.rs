@@ -1,5 +1,7 @@
 //! Shared code of the command's tests.
 
+#[path = "../../../tracewalk-target/tests/common/chip.rs"]
+pub(crate) mod chip;
 pub(crate) mod firmware;
 pub(crate) mod npm;
 #[path = "../../../tracewalk-generate/tests/common/opencsd.rs"]

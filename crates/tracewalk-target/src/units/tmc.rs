@@ -1,4 +1,4 @@
-//! The Trace Memory Controller with a memory of its own (DDI 0461B). Its pointers count bytes.
+//! The Trace Memory Controller with a memory of its own (DDI 0461B).
 
 use super::etb::{MOST_WORDS, capture, flush, format, register};
 use super::unlock;
@@ -31,10 +31,8 @@ pub(crate) fn setup(base: u32) -> Vec<Step> {
         // A circular buffer: an ETF would pass trace on otherwise.
         Step::Set { at: at("MODE", 0x28), value: 0, mask: 3 },
         format(UNIT, base, FORMATS),
-        Step::Write(at("RRP", 0x14), 0),
-        Step::Set { at: at("RWP", 0x18), value: 0, mask: u32::MAX },
+        // The unit manages its pointers.
         Step::Write(at("TRG", 0x1c), 0),
-        Step::Write(at("BUFWM", 0x34), 0),
         Step::Set { at: at("CTL", 0x20), value: 1, mask: 1 },
     ]);
     steps
@@ -57,8 +55,10 @@ pub(crate) fn read<C: Connection>(client: &mut Client<C>, base: u32) -> Result<V
         width @ 2..=5 => 1_u32 << (width - 2),
         _ => 1,
     };
+    // A unit that was not stopped gives words without an end.
+    let words = client.read_word(base + 0x04)?.min(MOST_WORDS);
     let mut bytes = Vec::new();
-    for word in 0..MOST_WORDS {
+    for word in 0..words {
         match client.read_word(base + 0x10)? {
             NOTHING if word % group == 0 => break,
             value => bytes.extend(value.to_le_bytes()),

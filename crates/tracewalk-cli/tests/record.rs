@@ -1,0 +1,141 @@
+//! `record` and `crash --gdb` with simulated chips, whose trace units yield nothing unless they are set up in the right order.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::chip::{Chip, shared};
+use crate::support::run;
+
+fn cases(kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
+    let cases: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null() && case["chip"] != "rp2350";
+    cases.into_iter().filter(is_plain).collect()
+}
+
+fn strings(list: &Value) -> Vec<&str> {
+    list.as_array().map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
+}
+
+fn text<'a>(case: &'a Value, key: &str) -> &'a str {
+    case[key].as_str().expect("text")
+}
+
+/// A right recording's runs, for chips with the same program.
+fn expected(chip: &str) -> Vec<String> {
+    let chip = if chip == "m7-etm4-tmc" { "m3-etm-etb" } else { chip };
+    let file = std::fs::File::open(shared(&format!("corpus/record/expected/{chip}.runs.txt.gz")));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file.expect("the corpus")).read_to_string(&mut text).expect("text");
+    text.lines().filter(|line| line.starts_with("R ")).map(str::to_owned).collect()
+}
+
+fn record(chip: &Chip, folder: &Path, options: &[&str]) -> (i32, String) {
+    let port = format!(":{}", chip.port);
+    let (image, folder) = (chip.elf.to_str().expect("a plain name"), folder.to_str().expect("a plain name"));
+    let arguments = ["record", "--messages", "json", "--gdb", &port, "--image", image, "-o", folder];
+    let outcome = run(arguments.iter().chain(options));
+    (outcome.status, outcome.stderr)
+}
+
+#[tracewalk_corpus::test]
+fn a_recording_opens_without_an_option_and_shows_what_ran() {
+    for case in cases("record") {
+        let name = text(&case, "name");
+        let chip = Chip::new(text(&case, "chip"), text(&case, "program"), &strings(&case["sim"]));
+        let folder = tempfile::tempdir().expect("room for a folder");
+        let until = ["--until", text(&case, "until")];
+        let (status, messages) = record(&chip, folder.path(), &[&until, &strings(&case["args"])[..]].concat());
+        assert_eq!(status, 0, "{name}: {messages}");
+        let flow = run(["flow", "--quiet", "--format", "runs", folder.path().to_str().expect("a plain name")]);
+        assert_eq!(flow.status, 0, "{name}: {}", flow.stderr);
+        let runs = flow.stdout.lines().filter(|line| line.starts_with("R ")).collect::<Vec<_>>();
+        let least = usize::try_from(case["items"].as_u64().expect("a number")).expect("a small number");
+        assert!(flow.stdout.lines().count() >= least, "{name}: {}", runs.len());
+        // A branch trace cannot show how the first stretch began, nor where the last one ended.
+        let inner = &runs[1..runs.len() - 1];
+        let expected = expected(text(&case, "chip"));
+        let is_there = expected.windows(inner.len()).any(|window| window.iter().eq(inner));
+        // The whole run of the smallest chip is not recorded.
+        assert!(is_there || name == "m0plus-mtb-report", "{name}");
+    }
+}
+
+#[tracewalk_corpus::test]
+fn a_chip_that_cannot_be_recorded_is_refused_without_a_recording() {
+    for case in cases("refuse") {
+        let chip = Chip::new(text(&case, "chip"), text(&case, "program"), &[]);
+        let folder = tempfile::tempdir().expect("room for a folder");
+        let (status, messages) = record(&chip, folder.path(), &["--until", text(&case, "until")]);
+        assert_eq!(status, 2, "{messages}");
+        assert!(messages.contains("\"kind\":\"no_trace_buffer\""), "{messages}");
+        assert!(!folder.path().join("capture.toml").exists());
+    }
+}
+
+#[tracewalk_corpus::test]
+fn what_would_be_written_is_printed_without_setting_anything_up() {
+    let chip = Chip::new("m3-etm-etb", "gauge-m3", &[]);
+    let port = format!(":{}", chip.port);
+    let outcome = run(["record", "--gdb", &port, "--dry-run"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let line = |register: &str| outcome.stdout.lines().position(|line| line.contains(register)).expect(register);
+    assert!(line("RWP") < line("ETMTECR1") && line("ETMTECR1") < line("after it has stopped"), "{}", outcome.stdout);
+    let (state, log) = chip.state();
+    // Nothing but the switch that makes units visible, which is restored.
+    let is_of_unit = |line: &&str| line.starts_with("w ") && !line.contains("0xe000edfc");
+    assert!(state["halted"] == true && !log.lines().any(|line| is_of_unit(&line)), "{log}");
+}
+
+#[tracewalk_corpus::test]
+fn a_halted_chip_says_why_it_crashed_and_is_left_as_it_was() {
+    for case in cases("crash") {
+        let preset = tempfile::NamedTempFile::new().expect("room for a file");
+        std::fs::write(preset.path(), text(&case, "preset")).expect("room for a file");
+        let preset = preset.path().to_str().expect("a plain name");
+        let options = [&["--preset", preset], &strings(&case["sim"])[..]].concat();
+        let chip = Chip::new(text(&case, "chip"), text(&case, "program"), &options);
+        let folder = tempfile::tempdir().expect("room for a folder");
+        let saved = folder.path().join("crash.log").to_str().expect("a plain name").to_owned();
+        let (port, image) = (format!(":{}", chip.port), chip.elf.to_str().expect("a plain name").to_owned());
+        let live = run(["crash", "--gdb", &port, "--image", &image, "--format", "json", "--save", &saved]);
+        let (name, expect) = (text(&case, "name"), &case["expect"]);
+        assert_eq!(live.status, 0, "{name}: {}", live.stderr);
+        let crash: Value = serde_json::from_str(&live.stdout).expect("JSON");
+        assert_eq!(crash["cause"]["kind"], expect["cause"], "{name}: {crash}");
+        let functions = crash["stack"].as_array().expect("a stack").iter().map(|frame| frame["function"].clone());
+        let stack = expect["stack"].as_array().expect("a stack");
+        assert!(functions.take(stack.len()).eq(stack.iter().cloned()), "{name}: {crash}");
+        let trace = folder.path().join("crash.bin").to_str().expect("a plain name").to_owned();
+        let again = match Path::new(&trace).exists() {
+            true => run(["crash", &trace, "--dump", &saved, "--image", &image, "--format", "json"]),
+            false => run(["crash", &saved, "--image", &image, "--format", "json"]),
+        };
+        let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+        assert_eq!(again["cause"]["kind"], crash["cause"]["kind"], "{name}");
+        let (state, log) = chip.state();
+        assert!(state["halted"] == true && state["resets"] == 0, "{name}: {log}");
+        assert_eq!(state["debugger_changed"], Value::Array(Vec::new()), "{name}");
+        assert_eq!(state["tracing"].as_array().map(Vec::len), Some(1), "{name}: what traced goes on");
+    }
+}
+
+#[test]
+fn a_server_that_is_none_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let server = std::thread::spawn(move || {
+        use std::io::Write as _;
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let _ = stream.write_all(&b"SSH-2.0-server\r\n".repeat(10_000));
+    });
+    let outcome = run(["crash", "--messages", "json", "--gdb", &format!("127.0.0.1:{port}")]);
+    server.join().expect("it ends");
+    assert_eq!(outcome.status, 2);
+    let kinds = ["not_gdb", "server_closed"].map(|kind| format!("\"kind\":\"{kind}\""));
+    assert!(kinds.iter().any(|kind| outcome.stderr.contains(kind)), "{}", outcome.stderr);
+    let outcome = run(["record", "--messages", "json", "--gdb", &format!("127.0.0.1:{port}"), "--dry-run"]);
+    assert!(outcome.status == 2 && outcome.stderr.contains("\"kind\":\"no_server\""), "{}", outcome.stderr);
+}
