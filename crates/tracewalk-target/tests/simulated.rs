@@ -177,6 +177,7 @@ fn heavy_a_plan_without_one_of_its_steps_records_less_or_is_refused() {
             "TRCSTATR",
             "TRCIDR1",
             "TRCCONFIGR",
+            "TRCEVENTCTL0R",
             "TRCEVENTCTL1R",
             "TRCSTALLCTLR",
             "TRCTSCTLR",

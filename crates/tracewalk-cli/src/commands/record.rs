@@ -167,7 +167,9 @@ fn printed(setup: &Setup) -> String {
     ];
     for (when, steps) in parts {
         let _ = writeln!(text, "# {when}");
-        steps.iter().for_each(|step| drop(writeln!(text, "{step}")));
+        for step in steps {
+            let _ = writeln!(text, "{step}");
+        }
     }
     text
 }

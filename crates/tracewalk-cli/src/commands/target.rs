@@ -1,6 +1,5 @@
 //! What the commands share that speak to a target.
 
-use std::io::Write as _;
 use std::net::TcpStream;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
