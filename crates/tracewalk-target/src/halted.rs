@@ -169,6 +169,7 @@ fn of_etm<C: Connection>(client: &mut Client<C>, found: &Found) -> Result<Option
         cpu,
         registers: execution.noted.clone(),
         ended: Ended::Interrupted,
+        has_lost: false,
         stands_at,
     }))
 }

@@ -7,6 +7,7 @@
 //! rom         the ROM tables of CoreSight: which units a chip has
 //! plan        the accesses that set units up and switch them off, as data
 //! units       the plan's part of each unit
+//! chip        chips whose units are in no ROM table
 //! processor   the debug registers of M profile
 //! record      chooses the units, and carries a plan out
 //! halted      what a halted processor's debugger can read, without changing it
@@ -16,6 +17,7 @@
 //! the unit allows it.
 #![forbid(unsafe_code)]
 
+pub mod chip;
 pub mod client;
 pub mod connection;
 pub mod halted;

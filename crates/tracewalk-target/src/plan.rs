@@ -42,6 +42,8 @@ pub enum Step {
         clear: u32,
         /// The bits that are set.
         set: u32,
+        /// A password that has to stand in what is written, also by [`Step::Restore`]; 0 for none.
+        key: u32,
     },
     /// Reads a register: the bits of `mask` have to be `value`.
     Expect {
@@ -200,10 +202,10 @@ impl<'a, C: Connection> Execution<'a, C> {
                     _ => Err(at.is(Fault::Kept { wrote: value, found })),
                 }
             }
-            Step::Change { at, clear, set } => {
+            Step::Change { at, clear, set, key } => {
                 let old = self.client.read_word(at.address())?;
-                self.before.entry(at.address()).or_insert(old);
-                self.client.write_word(at.address(), old & !clear | set)
+                self.before.entry(at.address()).or_insert(old | key);
+                self.client.write_word(at.address(), old & !clear | set | key)
             }
             Step::Expect { at, mask, value, or } => match self.client.read_word(at.address())? & mask {
                 found if found == value => Ok(()),

@@ -16,7 +16,7 @@ const DEMCR: Register = register("DEMCR", 0xdfc);
 const DEMCR_TRCENA: u32 = 1 << 24;
 
 /// Trace units answer only while tracing is enabled as a whole.
-pub(crate) const ENABLE: Step = Step::Change { at: DEMCR, clear: 0, set: DEMCR_TRCENA };
+pub(crate) const ENABLE: Step = Step::Change { at: DEMCR, clear: 0, set: DEMCR_TRCENA, key: 0 };
 /// The last step of all.
 pub(crate) const RESTORE: Step = Step::Restore(DEMCR);
 

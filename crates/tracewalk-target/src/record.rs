@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::chip::{Chip, Phase, Ring};
 use crate::client::{Client, Stop};
 use crate::connection::Connection;
 use crate::plan::{Execution, Plan};
@@ -26,6 +27,8 @@ pub struct Request {
     pub buffer: Option<(u32, u32)>,
     /// When the recording ends.
     pub until: Until,
+    /// What is known of the chip, if its units are in no ROM table.
+    pub chip: Option<Chip>,
 }
 
 /// When a recording ends. Each ends when it is asked to.
@@ -48,6 +51,8 @@ enum Sink {
     Tmc(u32),
     /// Memory, by address and size.
     Memory(u32, u32),
+    /// A ring of memory, by address and size.
+    Ring(u32, u32, Ring),
 }
 
 /// The chosen units, and what is done with them.
@@ -61,6 +66,8 @@ pub struct Setup {
     /// The accesses.
     pub plan: Plan,
     cpu: Option<&'static str>,
+    /// The register and its bits that show that trace was lost.
+    overflow: Option<(u32, u32)>,
 }
 
 impl Setup {
@@ -70,7 +77,9 @@ impl Setup {
         match self.sink {
             Sink::Etb(base) => format!("the ETB at 0x{base:08x}"),
             Sink::Tmc(base) => format!("the TMC at 0x{base:08x}"),
-            Sink::Memory(address, bytes) => format!("{bytes} bytes of memory at 0x{address:08x}"),
+            Sink::Memory(address, bytes) | Sink::Ring(address, bytes, _) => {
+                format!("{bytes} bytes of memory at 0x{address:08x}")
+            }
         }
     }
 }
@@ -103,6 +112,8 @@ pub struct Recording {
     pub registers: BTreeMap<&'static str, u32>,
     /// How the recording ended.
     pub ended: Ended,
+    /// Whether the chip says that it lost trace.
+    pub has_lost: bool,
     /// Where execution stood then.
     pub stands_at: u32,
 }
@@ -208,10 +219,22 @@ impl<C: Connection> Session<C> {
 
 /// Chooses the units, and makes the plan.
 fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setup, Problem> {
-    let found = rom::units(client, request.rom)?;
+    let found = match &request.chip {
+        Some(chip) if !chip.units.is_empty() => Found { units: chip.units.clone(), ..Found::default() },
+        _ => rom::units(client, request.rom)?,
+    };
+    let ring = request.chip.as_ref().and_then(|chip| chip.ring);
     let first = |kinds: &[Kind]| found.units.iter().find(|unit| kinds.contains(&unit.kind)).copied();
     let etm = first(&[Kind::Etmv4, Kind::Etmv3]);
     let sink = match first(&[Kind::Etb, Kind::Tmc]) {
+        _ if let Some(ring) = ring => {
+            let (address, bytes) = request.buffer.ok_or(Problem::BufferNeeded)?;
+            let is_too_large = bytes.is_power_of_two() && bytes.trailing_zeros() > ring.most;
+            let fault =
+                if is_too_large { Some(BufferFault::Size(bytes)) } else { fault_of((address, bytes)) };
+            fault.map_or(Ok(()), |fault| Err(Problem::Buffer(fault)))?;
+            Some(Sink::Ring(address, bytes, ring))
+        }
         Some(Unit { kind: Kind::Etb, base, .. }) => Some(Sink::Etb(base)),
         Some(Unit { base, .. }) => Some(Sink::Tmc(base)),
         None => None,
@@ -226,10 +249,16 @@ fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setu
         (None, None) => return Err(Problem::NoSource),
     };
     let mut plan = Plan { setup: vec![processor::ENABLE], ..Plan::default() };
+    let of_chip = |phase: Phase| match (&request.chip, sink) {
+        (Some(chip), Sink::Ring(address, bytes, _)) => chip.steps(phase, address, bytes.trailing_zeros()),
+        (Some(chip), _) => chip.steps(phase, 0, 0),
+        (None, _) => Vec::new(),
+    };
+    plan.setup.extend(of_chip(Phase::Setup));
     match sink {
         Sink::Etb(base) => plan.setup.extend(etb::setup(base)),
         Sink::Tmc(base) => plan.setup.extend(tmc::setup(base)),
-        Sink::Memory(..) => {}
+        Sink::Memory(..) | Sink::Ring(..) => {}
     }
     let funnels = found.units.iter().filter(|unit| unit.kind == Kind::Funnel && source.kind != Kind::Mtb);
     for unit in funnels {
@@ -258,11 +287,14 @@ fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setu
             plan.stop.extend(tmc::stop(base));
             plan.restore.push(tmc::restore(base));
         }
-        Sink::Memory(..) => {}
+        Sink::Memory(..) | Sink::Ring(..) => {}
     }
+    plan.stop.extend(of_chip(Phase::Stop));
+    plan.restore.extend(of_chip(Phase::Restore));
     plan.restore.push(processor::RESTORE);
+    let overflow = request.chip.as_ref().and_then(|chip| chip.overflow);
     let cpu = processor::name(client.read_word(CPUID)?);
-    Ok(Setup { found, source, sink, plan, cpu })
+    Ok(Setup { found, source, sink, plan, cpu, overflow })
 }
 
 /// The part number of the MTB of a Cortex-M0+, which traces into the program's memory.
@@ -288,8 +320,7 @@ fn buffer_of_mtb<C: Connection>(
     let (start, size) = (client.read_word(ram)?, kept.wrapping_add(8));
     let (address, bytes) = given.unwrap_or((start, size));
     let fault = match (address, bytes) {
-        (_, bytes) if !bytes.is_power_of_two() || bytes < LEAST_BUFFER => Some(BufferFault::Size(bytes)),
-        (address, bytes) if address % bytes != 0 => Some(BufferFault::Address(address)),
+        given if fault_of(given).is_some() => fault_of(given),
         // Some chips do not say where the memory is.
         (address, bytes)
             if start != 0 && u64::from(address.wrapping_sub(start)) + u64::from(bytes) > u64::from(size) =>
@@ -299,6 +330,15 @@ fn buffer_of_mtb<C: Connection>(
         _ => None,
     };
     fault.map_or(Ok(Sink::Memory(address, bytes)), |fault| Err(Problem::Buffer(fault)))
+}
+
+/// What is wrong with the size or place of memory for a trace.
+const fn fault_of((address, bytes): (u32, u32)) -> Option<BufferFault> {
+    match bytes.is_power_of_two() && bytes >= LEAST_BUFFER {
+        false => Some(BufferFault::Size(bytes)),
+        true if address % bytes != 0 => Some(BufferFault::Address(address)),
+        true => None,
+    }
 }
 
 /// Lets the target run until the recording ends.
@@ -348,6 +388,11 @@ fn taken<C: Connection>(
         Sink::Etb(base) => (etb::read(execution.client, base)?, None),
         Sink::Tmc(base) => (tmc::read(execution.client, base)?, None),
         Sink::Memory(address, bytes) => (execution.client.read(address, bytes)?, Some(address)),
+        Sink::Ring(address, bytes, ring) => (of_ring(execution.client, (address, bytes), ring)?, None),
+    };
+    let has_lost = match setup.overflow {
+        Some((address, mask)) => execution.client.read_word(address)? & mask != 0,
+        None => false,
     };
     Ok(Recording {
         bytes,
@@ -357,6 +402,27 @@ fn taken<C: Connection>(
         cpu: setup.cpu,
         registers: execution.noted.clone(),
         ended,
+        has_lost,
         stands_at: execution.client.registers()?.general[15],
     })
+}
+
+/// The words of a ring, the oldest first. Frames keep their places in the ring, so the first is the first whole one.
+fn of_ring<C: Connection>(
+    client: &mut Client<C>,
+    (address, bytes): (u32, u32),
+    ring: Ring,
+) -> Result<Vec<u8>, Problem> {
+    const FRAME: u32 = 16;
+    let written = u64::from(ring.of.saturating_sub(client.read_word(ring.left)?)) * 4;
+    let pointer = client.read_word(ring.pointer)?.wrapping_sub(address) % bytes;
+    let mut found = client.read(address, bytes)?;
+    if written < u64::from(bytes) {
+        found.truncate(pointer as usize);
+    } else {
+        let oldest = pointer.next_multiple_of(FRAME) % bytes;
+        found.rotate_left(oldest as usize);
+        found.truncate((bytes - (oldest.wrapping_sub(pointer) % bytes)) as usize);
+    }
+    Ok(found)
 }

@@ -7,6 +7,7 @@ use chip::{Chip, shared};
 use object::{Object as _, ObjectSymbol as _};
 use serde_json::Value;
 use tracewalk_target::Problem;
+use tracewalk_target::chip::KNOWN;
 use tracewalk_target::client::Client;
 use tracewalk_target::connection::connect;
 use tracewalk_target::plan::Step;
@@ -16,6 +17,12 @@ impl Chip {
     fn session(&self) -> Session<std::net::TcpStream> {
         let connection = connect("127.0.0.1", self.port).expect("the simulation listens");
         Session::new(Client::new(connection).expect("a GDB server")).expect("a target")
+    }
+
+    /// What is known of the chip beside its ROM tables.
+    fn known(&self) -> Option<tracewalk_target::chip::Chip> {
+        let (_, text) = KNOWN.into_iter().find(|(name, _)| self.name == *name)?;
+        Some(tracewalk_target::chip::Chip::parse(text).expect("a description"))
     }
 
     fn symbol(&self, name: &str) -> (u32, u32) {
@@ -31,7 +38,8 @@ impl Chip {
 fn recorded(chip: &Chip, until: &str, buffer: Option<&str>) -> Result<Recording, Problem> {
     let mut session = chip.session();
     let until = Until::Address(chip.symbol(until).0);
-    let request = Request { rom: None, buffer: buffer.map(|name| chip.symbol(name)), until };
+    let request =
+        Request { rom: None, buffer: buffer.map(|name| chip.symbol(name)), until, chip: chip.known() };
     let recording = session.plan(&request).and_then(|setup| session.record(&setup, until, &|| false));
     session.leave().expect("the server answers");
     recording
@@ -40,7 +48,7 @@ fn recorded(chip: &Chip, until: &str, buffer: Option<&str>) -> Result<Recording,
 fn cases(kind: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
     let cases: Vec<Value> = serde_json::from_str(&text).expect("JSON");
-    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null() && case["chip"] != "rp2350";
+    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null();
     cases.into_iter().filter(is_plain).collect()
 }
 
@@ -223,7 +231,12 @@ fn heavy_a_plan_without_one_of_its_steps_records_less_or_is_refused() {
             let chip = Chip::new(name, program, if is_preset { &options } else { &[] });
             let mut session = chip.session();
             let until = Until::Address(chip.symbol("test_done").0);
-            let request = Request { rom: None, buffer: buffer.map(|name| chip.symbol(name)), until };
+            let request = Request {
+                rom: None,
+                buffer: buffer.map(|name| chip.symbol(name)),
+                until,
+                chip: chip.known(),
+            };
             let mut setup = session.plan(&request).expect("a plan");
             let before = setup.plan.setup.len();
             let step = left_out.map(|index| match index.checked_sub(before) {

@@ -115,6 +115,10 @@ pub(crate) struct Record {
     #[arg(long, value_name = "VARIABLE|ADDRESS:SIZE", help_heading = "Target")]
     pub(crate) buffer: Option<Memory>,
 
+    /// A chip whose trace units are in no ROM table: rp2350, or a file that describes one.
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]
+    pub(crate) chip: Option<String>,
+
     /// End where execution reaches this function or address, or after this number of seconds; with Ctrl-C in any case.
     #[arg(long, value_name = "FUNCTION|ADDRESS|SECONDS", help_heading = "Target")]
     pub(crate) until: Option<End>,

@@ -7,6 +7,7 @@ use std::path::Path;
 use tracewalk_input::capture::stream::Stop;
 use tracewalk_input::image;
 use tracewalk_target::Problem;
+use tracewalk_target::chip::{Chip, KNOWN};
 use tracewalk_target::record::{Ended, Recording, Request, Session, Setup, Until};
 use tracewalk_target::rom::Kind;
 
@@ -44,6 +45,7 @@ impl Task for Record {
             rom: self.rom,
             buffer: self.buffer.as_ref().map(|buffer| memory(buffer, program)).transpose()?,
             until: until(self.until.as_ref(), program)?,
+            chip: self.chip.as_deref().map(chip).transpose()?,
         };
         let failure = |problem: Problem| target::failure(&self.gdb, &problem);
         let stop = Stop::default();
@@ -57,6 +59,12 @@ impl Task for Record {
                 let recording = recorded.map_err(failure)?;
                 self.write(&recording, folder)?;
                 messages.note("recorded", ended(&recording));
+                if recording.has_lost {
+                    messages.warning(
+                        "recording_lost",
+                        "the chip lost a part of the trace: nothing took it in time",
+                    );
+                }
                 Ok(())
             }
             _ => write_to(None, |out| out.write_all(printed(&setup).as_bytes())),
@@ -130,6 +138,26 @@ fn memory(memory: &Memory, program: Option<&[u8]>) -> Result<(u32, u32), Failure
         Memory::Range(address, size) => Ok((*address, *size)),
         Memory::Variable(name) => named(name, program),
     }
+}
+
+/// What is known of a chip, by its name or from a file.
+fn chip(name: &str) -> Result<Chip, Failure> {
+    let known = KNOWN
+        .into_iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, text)| text.to_owned());
+    let text = known.map_or_else(|| std::fs::read_to_string(name), Ok).map_err(|error| {
+        let names = KNOWN.map(|(known, _)| known).join(", ");
+        let hint = format!("give one of these names, or a file: {names}");
+        Failure::input("no_such_chip", format!("--chip {name}: {error}"), hint)
+    })?;
+    Chip::parse(&text).map_err(|error| {
+        Failure::input(
+            "chip",
+            format!("--chip {name}: {error}"),
+            "see the built-in ones in tracewalk's sources for their form",
+        )
+    })
 }
 
 /// The chosen units.

@@ -11,7 +11,7 @@ const fn control(base: u32) -> Register {
 
 pub(crate) fn setup(base: u32) -> Vec<Step> {
     let mut steps = unlock(UNIT, base).to_vec();
-    steps.push(Step::Change { at: control(base), clear: 0, set: 0xff });
+    steps.push(Step::Change { at: control(base), clear: 0, set: 0xff, key: 0 });
     steps
 }
 

@@ -24,7 +24,7 @@ pub(crate) const fn ram(base: u32) -> Register {
 
 /// Switches the MTB off, so that its position can be written.
 const fn off(base: u32) -> Step {
-    Step::Change { at: master(base), clear: ENABLED, set: 0 }
+    Step::Change { at: master(base), clear: ENABLED, set: 0, key: 0 }
 }
 
 /// Writes packets to 2^n bytes from an address on, around and around.

@@ -17,6 +17,7 @@ pub(crate) struct Chip {
     pub(crate) port: u16,
     folder: tempfile::TempDir,
     pub(crate) elf: PathBuf,
+    pub(crate) name: String,
 }
 
 impl Chip {
@@ -38,7 +39,8 @@ impl Chip {
             .read_line(&mut line)
             .expect("it prints its port");
         let port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-        Self { child, port, folder, elf: program("elf") }
+        let name = chip.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Self { child, port, folder, elf: program("elf"), name }
     }
 
     /// What the simulation says at its end.
