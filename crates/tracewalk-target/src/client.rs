@@ -184,6 +184,7 @@ impl<C: Connection> Client<C> {
         // GDB's own numbering has the program status register behind eight registers of an old floating-point unit.
         let xpsr = match answer.len() {
             136 => word(16),
+            336 => word(41),
             _ => match self.register(0x19)? {
                 None => self.register(0x10)?,
                 known => known,
@@ -433,8 +434,10 @@ mod tests {
         let general = std::array::from_fn(|index| u32::try_from(index).expect("a small number"));
         let new = client(&[&words(17)]).registers();
         assert_eq!(new, Ok(Registers { general, xpsr: Some(16) }));
-        let old = client(&[&words(42), "29000000"]).registers();
+        let old = client(&[&words(42)]).registers();
         assert_eq!(old, Ok(Registers { general, xpsr: Some(41) }));
+        let short = client(&[&words(16), "", "10000000"]).registers();
+        assert_eq!(short, Ok(Registers { general, xpsr: Some(16) }));
     }
 
     proptest! {

@@ -1,0 +1,60 @@
+//! The client with other people's servers.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use tracewalk_target::client::{Client, Stop};
+use tracewalk_target::connection::connect;
+
+/// A server that ends with the test.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "needs QEMU"]
+fn an_emulator_stops_at_a_breakpoint_and_shows_registers_and_memory() {
+    let elf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware/m3/m3.elf");
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+        .port();
+    let mut command = Command::new("qemu-system-arm");
+    command.args(["-M", "mps2-an385", "-nographic", "-monitor", "none", "-serial", "none", "-S"]);
+    command.args(["-gdb", &format!("tcp:127.0.0.1:{port}"), "-kernel"]).arg(&elf);
+    let _server = Server(command.stdin(Stdio::null()).spawn().expect("QEMU runs"));
+    let connection = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        connect("127.0.0.1", port).ok()
+    });
+    let mut client = Client::new(connection.expect("QEMU listens")).expect("a GDB server");
+    client.attach().expect("a target");
+    let bytes = std::fs::read(&elf).expect("an example");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main").address() & !1;
+    let main = u32::try_from(main).expect("32 bits");
+    let kind = client.set_breakpoint(main).expect("a breakpoint");
+    client.resume().expect("it runs");
+    assert_eq!(client.wait(Duration::from_secs(10)), Ok(Some(Stop::Signal(5))));
+    client.remove_breakpoint(kind, main).expect("it was there");
+    let registers = client.registers().expect("registers");
+    assert_eq!((registers.general[15], registers.xpsr.map(|xpsr| xpsr >> 24 & 1)), (main, Some(1)));
+    let text = file.section_by_name(".text").expect("code");
+    let code = text.data().expect("bytes");
+    let start = u32::try_from(text.address()).expect("32 bits");
+    let read = client.read(start, u32::try_from(code.len()).expect("32 bits")).expect("memory");
+    assert!(read == code);
+    let word = code.first_chunk().map(|word| u32::from_le_bytes(*word));
+    assert_eq!(client.read_word(start).ok(), word);
+    client.resume().expect("it runs");
+    assert_eq!(client.wait(Duration::from_millis(20)), Ok(None));
+    assert_eq!(client.interrupt(), Ok(Stop::Signal(2)));
+}
