@@ -1,13 +1,15 @@
 //! The client with other people's servers.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::chip::{Chip, shared};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use tracewalk_target::client::{Client, Stop};
 use tracewalk_target::connection::connect;
+use tracewalk_target::record::{Ended, Request, Session, Until};
 
 /// A server that ends with the test.
 struct Server(Child);
@@ -57,4 +59,66 @@ fn an_emulator_stops_at_a_breakpoint_and_shows_registers_and_memory() {
     client.resume().expect("it runs");
     assert_eq!(client.wait(Duration::from_millis(20)), Ok(None));
     assert_eq!(client.interrupt(), Ok(Stop::Signal(2)));
+}
+
+/// pyOCD, installed if missing.
+fn pyocd() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pyocd");
+    let program = folder.join("bin/pyocd");
+    let run =
+        |command: &mut Command| assert!(command.status().is_ok_and(|status| status.success()), "{command:?}");
+    if !program.is_file() {
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
+        run(Command::new(folder.join("bin/python")).args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "pyocd==0.46.0",
+        ]));
+    }
+    program
+}
+
+#[tracewalk_corpus::test]
+#[ignore = "installs pyOCD"]
+fn heavy_a_chip_is_recorded_through_the_genuine_pyocd() {
+    let until = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address");
+    for (name, program, end, buffer) in [
+        ("m3-etm-etb", "gauge-m3", "0x178", None),
+        ("m0plus-mtb", "gauge-m0", "0x17c", Some((0x2000_0000, 0x2000))),
+    ] {
+        let chip = Chip::behind("--probe", &shared(&format!("sim/chips/{name}.json")), program, &[]);
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
+        let mut command = Command::new(pyocd());
+        command.args([
+            "gdbserver",
+            "-u",
+            &format!("remote:127.0.0.1:{}", chip.port),
+            "-t",
+            "cortex_m",
+            "-M",
+            "attach",
+        ]);
+        command.args(["-p", &port.to_string(), "-T", "0", "-O", "resume_on_disconnect=false"]);
+        let _server =
+            Server(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pyOCD runs"));
+        let connection = (0..200).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            connect("127.0.0.1", port).ok()
+        });
+        let client = Client::new(connection.expect("pyOCD listens")).expect("a GDB server");
+        let mut session = Session::new(client).expect("a target");
+        let until = Until::Address(until(end));
+        let setup = session.plan(&Request { rom: None, buffer, until, chip: None }).expect("a plan");
+        let recording = session.record(&setup, until, &|| false).expect("a recording");
+        assert_eq!(recording.ended, Ended::Reached, "{name}");
+        let expected =
+            std::fs::read(shared(&format!("corpus/record/expected/{name}.trace.bin"))).expect("the corpus");
+        assert!(recording.bytes == expected, "{name}: {} bytes", recording.bytes.len());
+        session.leave().expect("pyOCD answers");
+    }
 }

@@ -1,9 +1,6 @@
 //! Recordings of a simulated chip, whose trace units yield nothing unless they are set up in the right order.
 
-#[path = "common/chip.rs"]
-mod chip;
-
-use chip::{Chip, shared};
+use crate::chip::{Chip, shared};
 use object::{Object as _, ObjectSymbol as _};
 use serde_json::Value;
 use tracewalk_target::Problem;
@@ -21,7 +18,8 @@ impl Chip {
 
     /// What is known of the chip beside its ROM tables.
     fn known(&self) -> Option<tracewalk_target::chip::Chip> {
-        let (_, text) = KNOWN.into_iter().find(|(name, _)| self.name == *name)?;
+        let is_rp2350 = self.elf.ends_with("gauge-rp.elf");
+        let (_, text) = KNOWN.into_iter().find(|(name, _)| is_rp2350 && *name == "rp2350")?;
         Some(tracewalk_target::chip::Chip::parse(text).expect("a description"))
     }
 

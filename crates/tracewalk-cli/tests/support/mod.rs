@@ -1,6 +1,6 @@
 //! Shared code of the command's tests.
 
-#[path = "../../../tracewalk-target/tests/common/chip.rs"]
+#[path = "../../../tracewalk-target/tests/chip.rs"]
 pub(crate) mod chip;
 pub(crate) mod firmware;
 pub(crate) mod npm;

@@ -17,7 +17,6 @@ pub(crate) struct Chip {
     pub(crate) port: u16,
     folder: tempfile::TempDir,
     pub(crate) elf: PathBuf,
-    pub(crate) name: String,
 }
 
 impl Chip {
@@ -27,11 +26,16 @@ impl Chip {
     }
 
     pub(crate) fn of(chip: &Path, program: &str, options: &[&str]) -> Self {
+        Self::behind("--gdb", chip, program, options)
+    }
+
+    /// A chip behind a server of its own, or behind a probe for pyOCD.
+    pub(crate) fn behind(front: &str, chip: &Path, program: &str, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("room for a folder");
         let program = |extension: &str| shared(&format!("corpus/record/programs/{program}.{extension}"));
         let mut command = Command::new("python3");
         command.arg(shared("sim/target.py")).arg(chip);
-        command.arg("--run").arg(program("run")).arg("--elf").arg(program("elf")).args(["--gdb", "0"]);
+        command.arg("--run").arg(program("run")).arg("--elf").arg(program("elf")).args([front, "0"]);
         command.arg("--state").arg(folder.path().join("state")).arg("--log").arg(folder.path().join("log"));
         let mut child = command.args(options).stdout(Stdio::piped()).spawn().expect("python3 runs");
         let mut line = String::new();
@@ -39,8 +43,7 @@ impl Chip {
             .read_line(&mut line)
             .expect("it prints its port");
         let port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-        let name = chip.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { child, port, folder, elf: program("elf"), name }
+        Self { child, port, folder, elf: program("elf") }
     }
 
     /// What the simulation says at its end.
