@@ -18,12 +18,11 @@ const CHECKS: &[(&str, &str)] = &[
     ("python", "TRACEWALK_WHOLE=1 cargo xtask python"),
     ("spark", "cargo xtask spark"),
     ("c", "cargo xtask c"),
-    ("dist", "cargo xtask dist"),
-    (
-        "packages",
-        "cargo package --workspace --quiet --allow-dirty --exclude xtask --exclude tracewalk-benches \
-        --exclude tracewalk-capi --exclude tracewalk-conformance --exclude tracewalk-python",
-    ),
+    ("dist", "cargo xtask dist x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-pc-windows-gnu"),
+    ("portable", "cargo xtask portable --full"),
+    // Compares with the command of `build`.
+    ("windows", "cargo xtask windows"),
+    ("packages", "cargo publish --workspace --dry-run --quiet --allow-dirty"),
     (
         "32-bit",
         // Without a loader for this processor the programs have to be linked whole.

@@ -7,9 +7,12 @@ mod dist;
 mod documents;
 mod heavy;
 mod no_std;
+mod portable;
 mod process;
 mod python;
+mod target;
 mod weight;
+mod windows;
 
 use std::process::{Command, ExitCode};
 
@@ -47,7 +50,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "dist",
-        about: "pack the release: the command with its pages and licences, and a wheel; test both in an empty root (--built)",
+        about: "pack the release: archive, Debian package and wheel; install and try each (TARGET..., --built, --formula FOLDER)",
         run: dist::run,
     },
     Task { name: "heavy", about: "run the checks that the gate leaves out (CHECK...)", run: heavy::run },
@@ -67,6 +70,11 @@ const TASKS: &[Task] = &[
         run: || conformance("opencsd"),
     },
     Task {
+        name: "portable",
+        about: "check that everything compiles for Windows, macOS, Linux on Arm and WebAssembly (--full)",
+        run: portable::run,
+    },
+    Task {
         name: "python",
         about: "build the Python package, install it in a clean environment, and test it there (--release)",
         run: python::run,
@@ -82,6 +90,11 @@ const TASKS: &[Task] = &[
         run: python::spark,
     },
     Task { name: "weight", about: "print how large the project is, and check its limits", run: weight::run },
+    Task {
+        name: "windows",
+        about: "run the command for Windows under wine, and compare what it writes with this system's (--built, COMMAND...)",
+        run: windows::run,
+    },
 ];
 
 fn main() -> ExitCode {

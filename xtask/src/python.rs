@@ -3,16 +3,21 @@
 //! The environment for building has maturin; the one for trying has what users would have. The tests compare
 //! with the command, which has to be built before.
 
+use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::output;
+use crate::target::Target;
 use crate::{Answer, flag, target_folder, workspace};
 
 /// The packages that build wheels.
 const BUILDS: &[&str] = &["maturin==1.16.0"];
+
+/// The packages that build for other systems and old C libraries, and the installer that runs a wheel's command.
+const RELEASES: &[&str] = &["maturin==1.16.0", "cargo-zigbuild==0.24.1", "ziglang==0.17.1", "uv==0.13.9"];
 
 /// The packages that receive tables, and the test tools.
 const TRIES: &[&str] =
@@ -63,25 +68,73 @@ pub(crate) fn spark() -> Answer {
     Ok(format!("{figures}; {tried}"))
 }
 
-/// Puts a wheel for distribution into this folder, installs it in a clean environment, and tries it with an
-/// example. With `built` it is optimised as for tests.
-pub(crate) fn wheel_to_give_away(into: &Path, built: bool) -> Result<String, String> {
-    let folder = target_folder().join("python");
-    let builder = environment(&folder.join("builds"), BUILDS)?;
+/// Puts a wheel with the library and this command into a folder. With `built` it is optimised as for tests, for this system
+/// alone.
+pub(crate) fn wheel_to_give_away(
+    target: &Target,
+    command: &Path,
+    into: &Path,
+    built: bool,
+) -> Result<PathBuf, String> {
+    let (folder, package) = (target_folder().join("python"), workspace().join("crates/tracewalk-python"));
+    // maturin packs this folder.
+    let scripts = package.join("tracewalk.data/scripts");
+    let copied = fs::create_dir_all(&scripts)
+        .and_then(|()| fs::copy(command, scripts.join(command.file_name().unwrap_or_default())));
+    copied.map_err(|error| format!("{}: {error}", scripts.display()))?;
     let wheels = folder.join(if built { "wheels" } else { "release" });
-    let wheel = build(&builder, &workspace().join("crates/tracewalk-python"), &wheels, !built)?;
+    let wheel = if built {
+        let builder = Command::new(environment(&folder.join("builds"), BUILDS)?);
+        build(builder, &package, &wheels, &as_for_tests())
+    } else {
+        let mut builder = Command::new(releases()?);
+        with_builders(&mut builder)?;
+        let mut options = ["--profile", "dist", "--target", target.triple()].map(str::to_owned).to_vec();
+        if target.is_linked_by_zig() {
+            options.extend(["--zig", "--compatibility", "manylinux2014"].map(str::to_owned));
+        }
+        build(builder, &package, &wheels, &options)
+    };
+    fs::remove_dir_all(&scripts).map_err(|error| format!("{}: {error}", scripts.display()))?;
+    let wheel = wheel?;
+    let given = into.join(wheel.file_name().unwrap_or_default());
+    fs::copy(&wheel, &given).map_err(|error| format!("{}: {error}", wheel.display()))?;
+    Ok(given)
+}
+
+/// The command of a wheel that is installed in an environment without other packages. The library there has read an example.
+pub(crate) fn in_empty_environment(wheel: &Path) -> Result<PathBuf, String> {
+    let folder = target_folder().join("python");
     let python = environment(&folder.join("empty"), &[])?;
-    install(&python, &wheel)?;
+    install(&python, wheel)?;
     let example = workspace().join("testdata/examples/m3-etmv3/capture.toml");
     let tried = "import sys, tracewalk; print(tracewalk.open(sys.argv[1]).counts().ranges.num_rows)";
     let rows = output(Command::new(&python).args(["-c", tried]).arg(example).current_dir(&folder))?;
     if rows.trim().parse::<u64>().unwrap_or_default() == 0 {
         return Err(format!("{}: counted nothing in the example: {rows}", wheel.display()));
     }
-    let name = wheel.file_name().unwrap_or_default();
-    fs::copy(&wheel, into.join(name)).map_err(|error| format!("{}: {error}", wheel.display()))?;
-    let size = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len() >> 10;
-    Ok(format!("{}, {size} KiB, installed and tried", name.to_string_lossy()))
+    Ok(python.with_file_name(format!("tracewalk{EXE_SUFFIX}")))
+}
+
+/// `uvx tracewalk`, with this wheel for the one that it would download.
+pub(crate) fn uvx(wheel: &Path) -> Result<Command, String> {
+    let mut uv = Command::new(releases()?.with_file_name(format!("uv{EXE_SUFFIX}")));
+    uv.args(["tool", "run", "--quiet", "--offline", "--no-cache", "--from"]).arg(wheel).arg("tracewalk");
+    Ok(uv)
+}
+
+/// Lets a command find the programs that build for other systems.
+pub(crate) fn with_builders(command: &mut Command) -> Result<(), String> {
+    let folder = releases()?.parent().map(Path::to_owned);
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&paths)));
+    command.env("PATH", paths.map_err(|error| format!("PATH: {error}"))?);
+    Ok(())
+}
+
+/// The Python of the environment that builds releases.
+fn releases() -> Result<PathBuf, String> {
+    environment(&target_folder().join("python/releases"), RELEASES)
 }
 
 /// Installs a wheel without its dependencies.
@@ -112,7 +165,8 @@ impl Made {
             ));
         }
         let builder = environment(&folder.join("builds"), BUILDS)?;
-        let wheel = build(&builder, &package, &folder.join("wheels"), release)?;
+        let options = if release { vec!["--release".to_owned()] } else { as_for_tests() };
+        let wheel = build(Command::new(builder), &package, &folder.join("wheels"), &options)?;
         Ok(Self { folder, package, command, wheel })
     }
 
@@ -132,20 +186,17 @@ impl Made {
     }
 }
 
-/// Builds the wheel.
-fn build(python: &Path, package: &Path, wheels: &Path, release: bool) -> Result<PathBuf, String> {
+/// The options of maturin for a wheel that is optimised as for tests.
+fn as_for_tests() -> Vec<String> {
+    let optimise = |name: &&str| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=2")];
+    ["--profile", "dev"].map(str::to_owned).into_iter().chain(OPTIMISED.iter().flat_map(optimise)).collect()
+}
+
+/// Builds the wheel with this Python.
+fn build(mut maturin: Command, package: &Path, wheels: &Path, options: &[String]) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(wheels);
-    let mut maturin = Command::new(python);
-    maturin.args(["-m", "maturin", "build", "--quiet", "--locked", "--out"]).arg(wheels);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--locked", "--out"]).arg(wheels).args(options);
     maturin.arg("--target-dir").arg(target_folder()).current_dir(package);
-    if release {
-        maturin.arg("--release");
-    } else {
-        maturin.args(["--profile", "dev"]);
-        let optimise =
-            |name: &&str| ["--config".to_owned(), format!("profile.dev.package.{name}.opt-level=2")];
-        maturin.args(OPTIMISED.iter().flat_map(optimise));
-    }
     output(&mut maturin)?;
     found(wheels)
 }
@@ -161,7 +212,8 @@ fn found(wheels: &Path) -> Result<PathBuf, String> {
 /// The Python of an environment with exactly these packages. The environment is made again if the list of
 /// packages changed.
 fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf, String> {
-    let (python, list) = (folder.join("bin/python"), folder.join("packages.txt"));
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let list = folder.join("packages.txt");
     let wanted = packages.join("\n");
     if fs::read_to_string(&list).is_ok_and(|known| known == wanted) {
         return Ok(python);

@@ -20,6 +20,7 @@ mod record;
 mod recording;
 mod request;
 mod timeline;
+mod topic;
 mod view;
 mod when;
 mod window;
@@ -53,6 +54,7 @@ pub(crate) use places::PlacesArgs;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use record::{End, Memory, Record, Server};
 pub(crate) use timeline::{Interrupts, Timeline};
+pub(crate) use topic::{Help, PAGES};
 pub(crate) use view::View;
 pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;
@@ -94,6 +96,7 @@ Exit status:
     max_term_width = 100,
     arg_required_else_help = true,
     subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
     after_long_help = concat!(
         "Examples:\n",
         "  tracewalk info swo.bin --image firmware.elf\n",
@@ -109,7 +112,7 @@ Exit status:
         "  2  something could not be read, or the trace had malformed parts or gaps;\n",
         "     the part that could be decoded is printed\n",
         "\n",
-        "Formats, tables and guides: ",
+        "Formats, tables and guides: tracewalk help README, or\n",
         tracewalk_sentences::page!("README.md"),
     )
 )]
@@ -202,6 +205,8 @@ pub(crate) enum Command {
     /// Write a description of a capture, with what the options state and what was inferred: capture.toml, or a DS-5 snapshot.
     #[command(after_help = DECODED)]
     Describe(Describe),
+    /// Print the help of a command, or a page of the documentation: formats, guides, what a protocol supports.
+    Help(Help),
 }
 
 impl Command {
@@ -224,6 +229,7 @@ impl Command {
             Self::Gdb(args) => &**args,
             Self::View(args) => &**args,
             Self::Describe(args) => args,
+            Self::Help(args) => args,
         }
     }
 }

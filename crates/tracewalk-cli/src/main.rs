@@ -99,7 +99,11 @@ fn refuse(error: clap::Error) -> ! {
     let arguments = arguments.collect::<Vec<_>>();
     let is_json = arguments.iter().any(|word| word == "--messages=json")
         || arguments.windows(2).any(|words| words == ["--messages", "json"]);
-    let mut shown = Cli::arranged().try_get_matches_from(&arguments).err().unwrap_or(error);
+    let mut shown = match error.kind() {
+        ErrorKind::DisplayVersion => error,
+        // Again, with the help in order.
+        _ => Cli::arranged().try_get_matches_from(&arguments).err().unwrap_or(error),
+    };
     suggest_image(&mut shown, &arguments);
     if is_json && shown.use_stderr() {
         messages::refuse(&shown);

@@ -54,6 +54,7 @@ pub(crate) fn end_stream(stop: Stop) {
 }
 
 /// Has a signal call this before it ends the program.
+#[cfg(unix)]
 pub(crate) fn before_ending(last: fn()) {
     listen();
     state().last = Some(last);

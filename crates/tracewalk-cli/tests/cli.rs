@@ -344,6 +344,32 @@ fn statistics_are_printed_when_a_check_fails() {
     assert!(line.contains("\"instructions\":"), "{line}");
 }
 
+/// An installed command has no checkout beside it.
+#[test]
+fn help_and_manual_have_the_pages_and_name_no_file_of_a_checkout() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let pages = std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|page| page.extension().is_some_and(|end| end == "md")).collect::<Vec<_>>();
+    for page in &pages {
+        let outcome = run(["help", page.file_stem().unwrap().to_str().unwrap()]);
+        let last = std::fs::read_to_string(page).unwrap().lines().last().unwrap().to_owned();
+        assert!(outcome.status == 0 && outcome.stdout.contains(last.split("](").next().unwrap()), "{page:?}");
+        assert!(!outcome.stdout.contains("](../") && !outcome.stdout.contains("](pictures/"), "{page:?}");
+    }
+    assert!(pages.len() > 25);
+    assert_eq!(run(["help"]).stdout, run(["--help"]).stdout);
+    let flow = run(["flow", "--help"]).stdout;
+    assert_eq!(run(["help", "flow"]).stdout, flow);
+    let mistaken = run(["help", "covrage"]);
+    assert!(mistaken.status == 2 && mistaken.stderr.contains("coverage"), "{}", mistaken.stderr);
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(["--generate", "man", "-o", folder.path().to_str().unwrap()]).status, 0);
+    for page in std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        assert!(!text.contains(" docs/") && !text.contains("(docs/"), "{page:?}");
+    }
+}
+
 /// The help of each command states its statuses, and names no file of a checkout.
 #[test]
 fn the_help_states_what_is_so() {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 
-use memmap2::{Advice, Mmap};
+use memmap2::Mmap;
 
 /// A file that is mapped for reading.
 pub(crate) struct Mapped(Mmap);
@@ -25,7 +25,7 @@ impl Mapped {
         let map = unsafe { Mmap::map(file)? };
         // A hint: decoding reads the file once, from its start.
         #[cfg(unix)]
-        let _ = map.advise(Advice::Sequential);
+        let _ = map.advise(memmap2::Advice::Sequential);
         Ok(Self(map))
     }
 }

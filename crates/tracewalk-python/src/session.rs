@@ -66,7 +66,7 @@ pub(crate) struct Session {
 
 /// Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory.
 ///
-/// Missing settings are inferred from the bytes and the image. The arguments are the command's options; docs/python.md
+/// Missing settings are inferred from the bytes and the image. The arguments are the command's options; `tracewalk help python`
 /// lists them.
 #[pyfunction]
 #[pyo3(signature = (

@@ -1,6 +1,7 @@
 //! Values that this build may lack: the feature `full` adds those that take long to build.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use glob::MatchOptions;
 use tracewalk_report::export::LACKING;
 use tracewalk_report::formats::{self, Format};
 use tracewalk_session::Pattern;
@@ -26,11 +27,11 @@ pub(super) fn table(all: &'static [&'static str]) -> impl TypedValueParser<Value
 
 /// Refuses the name of a format that is not built in.
 pub(super) fn refuse(name: &str, lacking: &[&str]) -> Result<(), String> {
-    if lacking.contains(&name) { Err(needs_full()) } else { Ok(()) }
-}
-
-fn needs_full() -> String {
-    "not in this build: build it with `--features full`".to_owned()
+    if lacking.contains(&name) {
+        Err("not in this build: build it with `--features full`".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 /// A pattern for paths: a star stays in its folder, and the pattern may begin at any folder.
@@ -44,18 +45,30 @@ pub(super) fn name(text: &str) -> Result<Pattern, String> {
     pattern(text, text, false)
 }
 
-#[cfg(feature = "full")]
 fn pattern(text: &str, glob: &str, is_path: bool) -> Result<Pattern, String> {
-    let glob = globset::GlobBuilder::new(glob).literal_separator(is_path).build();
-    // A set reports a pattern that is too large; a single pattern would panic.
-    let set = glob.and_then(|glob| globset::GlobSet::builder().add(glob).build());
-    let matcher = set.map_err(|error| error.kind().to_string())?;
-    Ok(Pattern::new(text, move |name| matcher.is_match(name)))
+    let mut globs = Vec::new();
+    alternatives(glob, &mut globs)?;
+    let globs = globs.iter().map(|glob| glob::Pattern::new(glob)).collect::<Result<Vec<_>, _>>();
+    let globs = globs.map_err(|error| error.to_string())?;
+    let options = MatchOptions { require_literal_separator: is_path, ..MatchOptions::new() };
+    Ok(Pattern::new(text, move |name| globs.iter().any(|glob| glob.matches_with(name, options))))
 }
 
-#[cfg(not(feature = "full"))]
-fn pattern(_: &str, _: &str, _: bool) -> Result<Pattern, String> {
-    Err(needs_full())
+/// Adds the patterns that one with `{a,b}` stands for.
+fn alternatives(glob: &str, found: &mut Vec<String>) -> Result<(), String> {
+    const MOST: usize = 1000;
+    let Some((before, after)) = glob.split_once('}') else {
+        return match glob.contains('{') {
+            true => Err("found { without }".to_owned()),
+            false if found.len() == MOST => Err(format!("found more than {MOST} alternatives")),
+            false => {
+                found.push(glob.to_owned());
+                Ok(())
+            }
+        };
+    };
+    let (before, inside) = before.rsplit_once('{').ok_or("found } without {")?;
+    inside.split(',').try_for_each(|one| alternatives(&format!("{before}{one}{after}"), found))
 }
 
 #[cfg(test)]
@@ -80,7 +93,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "full")]
     #[test]
     fn a_path_pattern_may_begin_at_any_folder() {
         let matches = |pattern, name| path(pattern).unwrap().is_match(name);
@@ -90,6 +102,9 @@ mod tests {
         assert!(matches("src/**", "src/drivers/uart.c"));
         assert!(matches("*.{c,h}", "drivers/uart.h"));
         assert!(!matches("/src/*.c", "/home/src/main.c"));
-        assert!(path("src/[").is_err());
+        assert!(matches("{src,lib/{a,b}}/*.c", "lib/b/c.c") && !matches("{src,lib/{a,b}}/*.c", "lib/c.c"));
+        for wrong in ["src/[", "src/{a", "src/a}", &"{a,b}".repeat(10)] {
+            assert!(path(wrong).is_err(), "{wrong}");
+        }
     }
 }

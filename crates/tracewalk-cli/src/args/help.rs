@@ -3,6 +3,7 @@
 use clap::{Arg, Command, CommandFactory as _};
 
 use super::Cli;
+use super::topic::topics;
 
 /// The headings, in the order of help: the command's own first. Headings that are not listed come between.
 const FIRST: [&str; 1] = ["Program"];
@@ -51,9 +52,16 @@ const PLACES: &str = "\n\nIn directories, captures are recognised by their conte
      are added as well. A capture that cannot be read is named, and the others count.\n\n";
 
 impl Cli {
+    /// The command line for reading. Its help is in no order: putting it in order takes as long as everything else at the start.
+    pub(super) fn to_read() -> Command {
+        let whole = Self::command();
+        let topics = topics(whole.get_subcommands().map(Command::get_name));
+        whole.mut_subcommand("help", |help| help.mut_arg("topic", |topic| topic.value_parser(topics)))
+    }
+
     /// The command line with its help in order.
     pub(crate) fn arranged() -> Command {
-        let whole = Self::command().mut_args(brief);
+        let whole = Self::to_read().mut_args(brief);
         let names = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
         names.into_iter().enumerate().fold(whole, |whole, (place, name)| {
             whole.mut_subcommand(name, |command| arranged(&command).display_order(place))

@@ -10,6 +10,7 @@ mod flow;
 mod gather;
 mod gdb;
 mod generate;
+mod help;
 mod info;
 mod interrupts;
 mod itm;

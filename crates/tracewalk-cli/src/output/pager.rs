@@ -138,9 +138,11 @@ pub(crate) use other::{finish, start, terminal};
 pub(crate) use unix::{finish, start, terminal};
 
 /// The default pager. The variable LESS makes it show colours, and end at once for short text.
+#[cfg(unix)]
 const DEFAULT: &str = "less";
 
 /// The pager that the environment asks for; `None` for none.
+#[cfg(unix)]
 fn chosen(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
     let pager =
@@ -150,11 +152,12 @@ fn chosen(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
 }
 
 /// Whether a command needs a shell to be understood.
+#[cfg(unix)]
 fn is_words(command: &str) -> bool {
     command.contains(|letter: char| letter.is_whitespace() || "|&;<>()$`\\\"'*?[#~=%".contains(letter))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

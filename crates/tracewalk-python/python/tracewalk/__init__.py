@@ -5,7 +5,7 @@
 >>> session.coverage().lines.to_pandas()  # doctest: +SKIP
 
 A session is an open capture. Its methods return answers. An answer holds Arrow tables, which pandas, polars, pyarrow and DuckDB read
-directly. The tables have the columns that the command `tracewalk` writes (docs/formats.md).
+directly. The tables have the columns that the command `tracewalk` writes (`tracewalk help formats`).
 """
 
 from tracewalk._native import (

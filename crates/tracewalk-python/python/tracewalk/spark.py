@@ -70,7 +70,7 @@ class Gathered:
         return self._parts.where("part = 'capture'").select(*_CAPTURE)
 
     def table(self, name: str) -> DataFrame:
-        """A table of the answer, by its name (docs/formats.md). Unsigned integers become decimals: Spark has no unsigned type."""
+        """A table of the answer, by its name (`tracewalk help formats`). Unsigned integers become decimals: Spark has no unsigned type."""
         answer, options = self._answer, self._options
         schema = _schema(_report(tracewalk.gather([], answer=answer), answer, None, {})[name])
 
