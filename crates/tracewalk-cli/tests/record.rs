@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::chip::{Chip, shared};
-use crate::support::run;
+use crate::support::{example, run};
 
 fn cases(kind: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
@@ -85,9 +85,32 @@ fn what_would_be_written_is_printed_without_setting_anything_up() {
     let line = |register: &str| outcome.stdout.lines().position(|line| line.contains(register)).expect(register);
     assert!(line("RWP") < line("ETMTECR1") && line("ETMTECR1") < line("after it has stopped"), "{}", outcome.stdout);
     let (state, log) = chip.state();
-    // Nothing but the switch that makes units visible, which is restored.
-    let is_of_unit = |line: &&str| line.starts_with("w ") && !line.contains("0xe000edfc");
-    assert!(state["halted"] == true && !log.lines().any(|line| is_of_unit(&line)), "{log}");
+    assert!(state["halted"] == true && !log.lines().any(|line| line.starts_with("w ")), "{log}");
+}
+
+#[tracewalk_corpus::test]
+fn programs_and_memory_that_do_not_fit_are_refused_before_the_target_runs() {
+    let folder = tempfile::tempdir().expect("room for a folder");
+    let other = shared("corpus/record/programs/gauge-m0.elf").to_str().expect("a plain name").to_owned();
+    let code = example("m3-etmv3/capture.toml").to_str().expect("a plain name").to_owned();
+    let rows: [(&str, &[&str]); 4] = [
+        ("other_program", &["--image", &other, "--until", "test_done"]),
+        ("image", &["--image", &code, "--until", "0x178"]),
+        ("no_code", &["--until", "0x20000000"]),
+        ("buffer_in_use", &["--until", "test_done", "--buffer", "0x0:4096"]),
+    ];
+    for (kind, options) in rows {
+        let chip = Chip::new("m3-etm-etb", "gauge-m3", &[]);
+        let own = ["--image", chip.elf.to_str().expect("a plain name")];
+        let own = if options[0] == "--image" { &[][..] } else { &own };
+        let (port, output) = (format!(":{}", chip.port), folder.path().join("run").display().to_string());
+        let arguments = ["record", "--messages", "json", "--gdb", &port, "-o", &output];
+        let outcome = run(arguments.iter().chain(own).chain(options));
+        assert_eq!(outcome.status, 2, "{kind}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(&format!("\"kind\":\"{kind}\"")), "{kind}: {}", outcome.stderr);
+        let (state, log) = chip.state();
+        assert!(state["halted"] == true && !log.contains("core runs"), "{kind}: {log}");
+    }
 }
 
 #[tracewalk_corpus::test]

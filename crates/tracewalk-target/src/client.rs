@@ -261,8 +261,7 @@ impl<C: Connection> Client<C> {
     /// If it does not stop.
     pub fn interrupt(&mut self) -> Result<Stop, Problem> {
         self.transmit(&[0x03])?;
-        let silent = || Problem::Silent { request: "interrupt".to_owned(), after: PATIENCE };
-        self.wait(self.patience)?.ok_or_else(silent)
+        self.wait(self.patience)?.ok_or_else(|| self.silent("interrupt"))
     }
 
     /// Passes a command on to the server; returns what it printed.
@@ -298,8 +297,12 @@ impl<C: Connection> Client<C> {
         self.reply(self.patience)?.ok_or_else(|| self.silent(request))
     }
 
-    fn silent(&self, request: &str) -> Problem {
-        Problem::Silent { request: request.to_owned(), after: self.patience }
+    /// A server that was silent once is not waited for as long again.
+    fn silent(&mut self, request: &str) -> Problem {
+        const ONCE_MORE: Duration = Duration::from_millis(200);
+        let after = self.patience;
+        self.patience = after.min(ONCE_MORE);
+        Problem::Silent { request: request.to_owned(), after }
     }
 
     fn send(&mut self, contents: &[u8]) -> Result<(), Problem> {
@@ -353,7 +356,8 @@ impl<C: Connection> Client<C> {
                 return Ok(None);
             }
             match self.connection.receive(left) {
-                Ok(None) => return Ok(None),
+                // A signal may have ended the waiting early.
+                Ok(None) => {}
                 Ok(Some(bytes)) if bytes.is_empty() => return Err(Problem::Closed),
                 Ok(Some(bytes)) => self.arrived.extend(bytes),
                 Err(_) => return Err(Problem::Closed),

@@ -9,7 +9,7 @@ use crate::client::{Client, Registers};
 use crate::connection::Connection;
 use crate::plan::{Execution, Register, Step};
 use crate::problem::Problem;
-use crate::processor::{self, BASE, DHCSR, DHCSR_HALTED};
+use crate::processor::{self, BASE, DHCSR};
 use crate::record::{Ended, Recording};
 use crate::rom::{self, Found, Kind};
 use crate::units::{etb, etmv3, etmv4, mtb, tmc};
@@ -25,6 +25,8 @@ pub struct Halted {
     pub memory: BTreeMap<u32, Vec<u8>>,
     /// The trace of an ETM, if one traced into a buffer. That of an MTB is in `memory`, with its registers.
     pub trace: Option<Recording>,
+    /// Whether an MTB was on, or an ETM's trace was read.
+    pub has_trace: bool,
     /// Whether the processor was running when it was found.
     pub was_running: bool,
 }
@@ -35,6 +37,8 @@ const OF_STACK: u32 = 1024;
 const OF_MTB: u32 = 1 << 16;
 /// The words from CPUID to the fault addresses, and the fault status of the Secure state (DDI 0553B, D1.2.3).
 const CONTROL_BLOCK: [(u32, u32); 2] = [(BASE + 0xd00, 64), (BASE + 0xde4, 8)];
+/// The number of xPSR for DCRSR (DDI 0403E, C1.6.3).
+const XPSR: u32 = 16;
 /// The numbers of PSP and MSP for DCRSR (DDI 0403E, C1.6.3).
 const STACK_POINTERS: [u32; 2] = [18, 17];
 
@@ -50,7 +54,8 @@ pub fn read<C: Connection>(
 ) -> Result<Halted, Problem> {
     let status = client.read_word(DHCSR);
     client.attach()?;
-    let registers = client.registers()?;
+    let mut registers = client.registers()?;
+    registers.xpsr = registers.xpsr.or_else(|| special(client, XPSR).ok());
     let stack_pointers = STACK_POINTERS.map(|number| special(client, number).ok());
     let mut memory = BTreeMap::new();
     let stacks = [Some(registers.general[13]), stack_pointers[0], stack_pointers[1]];
@@ -65,16 +70,14 @@ pub fn read<C: Connection>(
             memory.insert(start, found);
         }
     }
-    let trace = match rom::units(client, rom) {
-        Ok(found) => {
-            keep_mtb(client, &found, &mut memory)?;
-            of_etm(client, &found)?
-        }
-        Err(Problem::NoRomTable) => None,
+    let (has_mtb, trace) = match rom::units(client, rom) {
+        Ok(found) => (keep_mtb(client, &found, &mut memory)?, of_etm(client, &found)?),
+        Err(Problem::NoRomTable) => (false, None),
         Err(problem) => return Err(problem),
     };
-    let was_running = status.is_ok_and(|status| status & DHCSR_HALTED == 0);
-    Ok(Halted { registers, stack_pointers, memory, trace, was_running })
+    let has_trace = has_mtb || trace.is_some();
+    let was_running = status.is_ok_and(processor::runs);
+    Ok(Halted { registers, stack_pointers, memory, trace, has_trace, was_running })
 }
 
 /// A register that GDB's numbering lacks: the debugger's own registers transfer it.
@@ -109,22 +112,24 @@ fn up_to_a_fault<C: Connection>(client: &mut Client<C>, start: u32, bytes: u32) 
     Ok(found)
 }
 
-/// Reads the registers of an MTB that was switched on, and its memory.
+/// Reads the registers of an MTB, and its memory if it was set up; returns whether it was.
 fn keep_mtb<C: Connection>(
     client: &mut Client<C>,
     found: &Found,
     memory: &mut BTreeMap<u32, Vec<u8>>,
-) -> Result<(), Problem> {
+) -> Result<bool, Problem> {
+    let mut has_trace = false;
     for unit in found.units.iter().filter(|unit| unit.kind == Kind::Mtb) {
         let registers = client.read(unit.base, 16)?;
         let is_on = registers.get(4..8).is_some_and(|master| master != [0; 4]);
         let start = client.read_word(mtb::ram(unit.base).address())?;
         memory.insert(unit.base, registers);
+        has_trace |= is_on;
         if is_on && start != 0 && !memory.contains_key(&start) {
             memory.insert(start, up_to_a_fault(client, start, OF_MTB)?);
         }
     }
-    Ok(())
+    Ok(has_trace)
 }
 
 /// Reads the buffer of an ETM that traces: both are switched off for it, and on again.

@@ -46,12 +46,24 @@ pub enum Problem {
     /// The chip has no ROM table at the usual places.
     NoRomTable,
     /// The chip has no unit that traces instructions.
-    NoSource,
+    NoSource {
+        /// The addresses of units that do not answer.
+        silent: Vec<u32>,
+    },
     /// Nothing keeps the trace of a source.
     NoBuffer {
         /// Whether the chip has a port to pins.
         has_port: bool,
+        /// The addresses of units that do not answer.
+        silent: Vec<u32>,
     },
+    /// The source sent nothing.
+    Nothing {
+        /// The addresses of units that do not answer.
+        silent: Vec<u32>,
+    },
+    /// Only writing to it shows the size of the MTB's memory.
+    SizeUnknown,
     /// The trace goes to the program's own memory, of which no part was given.
     BufferNeeded,
     /// The given memory does not serve as a buffer.
@@ -76,6 +88,8 @@ pub enum BufferFault {
     Address(u32),
     /// The unit cannot write there.
     Place(u32),
+    /// It has more bytes than this.
+    Large(u32),
 }
 
 /// What is wrong with a unit.
@@ -115,8 +129,10 @@ impl Problem {
             Self::NoTarget => "no_target",
             Self::Access { .. } => "access_failed",
             Self::NoRomTable => "no_rom_table",
-            Self::NoSource => "no_trace_unit",
+            Self::NoSource { .. } => "no_trace_unit",
             Self::NoBuffer { .. } => "no_trace_buffer",
+            Self::Nothing { .. } => "nothing_recorded",
+            Self::SizeUnknown => "size_unknown",
             Self::BufferNeeded => "buffer_needed",
             Self::Buffer(_) => "buffer_unusable",
             Self::Unit { fault, .. } => match fault {
@@ -150,10 +166,23 @@ impl fmt::Display for Problem {
                 write!(f, "0x{address:08x} cannot be {access}: {answer}")
             }
             Self::NoRomTable => f.write_str("found no ROM table of CoreSight at the usual places"),
-            Self::NoSource => f.write_str("the chip has no unit that traces instructions: no ETM and no MTB"),
-            Self::NoBuffer { has_port } => {
-                f.write_str("the chip's ETM has no ETB or TMC that keeps its trace")?;
-                if *has_port { f.write_str(": the trace goes to the pins of the TPIU") } else { Ok(()) }
+            Self::NoSource { silent } => {
+                f.write_str("found no unit that traces instructions: no ETM and no MTB")?;
+                write_silent(f, silent)
+            }
+            Self::NoBuffer { has_port, silent } => {
+                f.write_str("found no ETB or TMC that keeps the trace of the chip's ETM")?;
+                if *has_port && silent.is_empty() {
+                    f.write_str(": the trace goes to the pins of the TPIU")?;
+                }
+                write_silent(f, silent)
+            }
+            Self::Nothing { silent } => {
+                f.write_str("the trace unit sent nothing while the target ran")?;
+                write_silent(f, silent)
+            }
+            Self::SizeUnknown => {
+                f.write_str("the size of the MTB's memory shows only when a register is written")
             }
             Self::BufferNeeded => {
                 f.write_str("the chip traces into the program's own memory, of which no part was given")
@@ -165,6 +194,7 @@ impl fmt::Display for Problem {
                 BufferFault::Address(address) => {
                     write!(f, "a trace buffer begins at a multiple of its size, found 0x{address:08x}")
                 }
+                BufferFault::Large(most) => write!(f, "the trace buffer can have at most {most} bytes"),
                 BufferFault::Place(address) => {
                     write!(f, "the MTB cannot write to 0x{address:08x}")
                 }
@@ -195,4 +225,13 @@ impl fmt::Display for Problem {
             Self::Reset => f.write_str("the target was reset while it was recorded"),
         }
     }
+}
+
+/// Names the units that do not answer.
+fn write_silent(f: &mut fmt::Formatter<'_>, silent: &[u32]) -> fmt::Result {
+    const NAMED: usize = 4;
+    for (index, base) in silent.iter().take(NAMED).enumerate() {
+        write!(f, "{}0x{base:08x}", if index == 0 { "; nothing answers at " } else { ", " })?;
+    }
+    if silent.len() > NAMED { write!(f, " and {} more", silent.len() - NAMED) } else { Ok(()) }
 }

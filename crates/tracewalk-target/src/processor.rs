@@ -11,7 +11,14 @@ const fn register(name: &'static str, offset: u32) -> Register {
 
 pub(crate) const CPUID: u32 = BASE + 0xd00;
 pub(crate) const DHCSR: u32 = BASE + 0xdf0;
-pub(crate) const DHCSR_HALTED: u32 = 1 << 17;
+const DHCSR_DEBUGGED: u32 = 1;
+const DHCSR_HALTED: u32 = 1 << 17;
+
+/// Whether the value of DHCSR says that the processor runs. A server that does not know the register gives 0.
+pub(crate) const fn runs(status: u32) -> bool {
+    status & DHCSR_DEBUGGED != 0 && status & DHCSR_HALTED == 0
+}
+
 const DEMCR: Register = register("DEMCR", 0xdfc);
 const DEMCR_TRCENA: u32 = 1 << 24;
 

@@ -8,7 +8,7 @@ use crate::client::{Client, Stop};
 use crate::connection::Connection;
 use crate::plan::{Execution, Plan};
 use crate::problem::{BufferFault, Problem};
-use crate::processor::{self, CPUID, DHCSR, DHCSR_HALTED};
+use crate::processor::{self, CPUID, DHCSR};
 use crate::rom::{self, Found, Kind, Unit};
 use crate::units::{etb, etmv3, etmv4, funnel, mtb, tmc};
 
@@ -157,7 +157,7 @@ impl<C: Connection> Session<C> {
         // Looking for the target stops it. Some servers do not say before that whether it runs.
         let status = client.read_word(DHCSR);
         client.attach()?;
-        Ok(Self { client, was_running: status.is_ok_and(|status| status & DHCSR_HALTED == 0) })
+        Ok(Self { client, was_running: status.is_ok_and(processor::runs) })
     }
 
     /// The target.
@@ -165,16 +165,19 @@ impl<C: Connection> Session<C> {
         &mut self.client
     }
 
-    /// Finds the units, and plans the recording. Only the registers that make the units visible are written, and the position of an
-    /// MTB that is switched off.
+    /// Finds the units, and plans the recording. The switch that makes units visible is set and restored, and so is the position of
+    /// an MTB whose memory is used whole; with `only_reads` nothing is written.
     ///
     /// # Errors
     ///
     /// If the chip cannot be recorded in this way.
-    pub fn plan(&mut self, request: &Request) -> Result<Setup, Problem> {
+    pub fn plan(&mut self, request: &Request, only_reads: bool) -> Result<Setup, Problem> {
+        if only_reads {
+            return plan(&mut self.client, request, true);
+        }
         let mut execution = Execution::new(&mut self.client);
         execution.all(&[processor::ENABLE])?;
-        let planned = plan(execution.client, request);
+        let planned = plan(execution.client, request, false);
         execution.as_far_as_possible(&[processor::RESTORE]);
         planned
     }
@@ -218,7 +221,11 @@ impl<C: Connection> Session<C> {
 }
 
 /// Chooses the units, and makes the plan.
-fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setup, Problem> {
+fn plan<C: Connection>(
+    client: &mut Client<C>,
+    request: &Request,
+    only_reads: bool,
+) -> Result<Setup, Problem> {
     let found = match &request.chip {
         Some(chip) if !chip.units.is_empty() => Found { units: chip.units.clone(), ..Found::default() },
         _ => rom::units(client, request.rom)?,
@@ -230,8 +237,11 @@ fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setu
         _ if let Some(ring) = ring => {
             let (address, bytes) = request.buffer.ok_or(Problem::BufferNeeded)?;
             let is_too_large = bytes.is_power_of_two() && bytes.trailing_zeros() > ring.most;
-            let fault =
-                if is_too_large { Some(BufferFault::Size(bytes)) } else { fault_of((address, bytes)) };
+            let fault = if is_too_large {
+                Some(BufferFault::Large(1 << ring.most.min(31)))
+            } else {
+                fault_of((address, bytes))
+            };
             fault.map_or(Ok(()), |fault| Err(Problem::Buffer(fault)))?;
             Some(Sink::Ring(address, bytes, ring))
         }
@@ -242,11 +252,12 @@ fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setu
     // An ETM's trace has more in less room than that of an MTB.
     let (source, sink) = match (etm.zip(sink), first(&[Kind::Mtb])) {
         (Some(chosen), _) => chosen,
-        (None, Some(mtb)) => (mtb, buffer_of_mtb(client, mtb, request.buffer)?),
+        (None, Some(mtb)) => (mtb, buffer_of_mtb(client, mtb, request.buffer, only_reads)?),
         (None, None) if etm.is_some() => {
-            return Err(Problem::NoBuffer { has_port: first(&[Kind::Tpiu]).is_some() });
+            let has_port = first(&[Kind::Tpiu]).is_some();
+            return Err(Problem::NoBuffer { has_port, silent: found.silent });
         }
-        (None, None) => return Err(Problem::NoSource),
+        (None, None) => return Err(Problem::NoSource { silent: found.silent }),
     };
     let mut plan = Plan { setup: vec![processor::ENABLE], ..Plan::default() };
     let of_chip = |phase: Phase| match (&request.chip, sink) {
@@ -279,7 +290,7 @@ fn plan<C: Connection>(client: &mut Client<C>, request: &Request) -> Result<Setu
             plan.setup.extend(mtb::setup(source.base, (address, bytes)));
             plan.stop.extend(mtb::stop(source.base));
         }
-        _ => return Err(Problem::NoSource),
+        _ => return Err(Problem::NoSource { silent: found.silent }),
     }
     match sink {
         Sink::Etb(base) => plan.stop.extend(etb::stop(base)),
@@ -305,23 +316,31 @@ fn buffer_of_mtb<C: Connection>(
     client: &mut Client<C>,
     mtb: Unit,
     given: Option<(u32, u32)>,
+    only_reads: bool,
 ) -> Result<Sink, Problem> {
-    if given.is_none() && mtb.part == MTB_OF_M0_PLUS {
-        return Err(Problem::BufferNeeded);
+    let start = client.read_word(mtb::ram(mtb.base).address())?;
+    // Some chips do not say where the memory is.
+    match given {
+        None if mtb.part == MTB_OF_M0_PLUS || start == 0 => return Err(Problem::BufferNeeded),
+        None if only_reads => return Err(Problem::SizeUnknown),
+        Some(buffer) if only_reads => {
+            let sink = Sink::Memory(buffer.0, buffer.1);
+            return fault_of(buffer).map_or(Ok(sink), |fault| Err(Problem::Buffer(fault)));
+        }
+        _ => {}
     }
     // As many low bits of the position can be written as the memory's size has. What was there may be all that is left of a crash.
-    let [master, position, ram] = [mtb::master, mtb::position, mtb::ram].map(|of| of(mtb.base).address());
+    let [master, position] = [mtb::master, mtb::position].map(|of| of(mtb.base).address());
     let before = (client.read_word(master)?, client.read_word(position)?);
     client.write_word(master, 0)?;
     client.write_word(position, !7)?;
     let kept = client.read_word(position)? & !7;
     client.write_word(position, before.1)?;
     client.write_word(master, before.0)?;
-    let (start, size) = (client.read_word(ram)?, kept.wrapping_add(8));
+    let size = kept.wrapping_add(8);
     let (address, bytes) = given.unwrap_or((start, size));
     let fault = match (address, bytes) {
         given if fault_of(given).is_some() => fault_of(given),
-        // Some chips do not say where the memory is.
         (address, bytes)
             if start != 0 && u64::from(address.wrapping_sub(start)) + u64::from(bytes) > u64::from(size) =>
         {
@@ -356,17 +375,18 @@ fn run<C: Connection>(
     let began = Instant::now();
     let is_over = || matches!(until, Until::Time(time) if began.elapsed() >= time);
     let stopped = loop {
-        match client.wait(ASKED_EVERY)? {
-            Some(Stop::Gone) => break Err(Problem::NoTarget),
-            Some(Stop::Signal(signal)) => break Ok(Some(signal)),
-            None if ends() || is_over() => break client.interrupt().map(|_| None),
-            None => {}
+        match client.wait(ASKED_EVERY) {
+            Ok(Some(Stop::Gone)) => break Err(Problem::NoTarget),
+            Ok(Some(Stop::Signal(signal))) => break Ok(Some(signal)),
+            Ok(None) if ends() || is_over() => break client.interrupt().map(|_| None),
+            Ok(None) => {}
+            Err(problem) => break Err(problem),
         }
     };
-    if let Some((kind, address)) = breakpoint {
-        client.remove_breakpoint(kind, address)?;
-    }
-    Ok(match (stopped?, breakpoint) {
+    let removed = breakpoint.map_or(Ok(()), |(kind, address)| client.remove_breakpoint(kind, address));
+    let stopped = stopped?;
+    removed?;
+    Ok(match (stopped, breakpoint) {
         (None, _) => Ended::Interrupted,
         (Some(_), Some((_, address))) if client.registers()?.general[15] == address => Ended::Reached,
         (Some(signal), _) => Ended::Stopped(signal),
@@ -390,6 +410,14 @@ fn taken<C: Connection>(
         Sink::Memory(address, bytes) => (execution.client.read(address, bytes)?, Some(address)),
         Sink::Ring(address, bytes, ring) => (of_ring(execution.client, (address, bytes), ring)?, None),
     };
+    // An MTB that wrote nothing points at its first place.
+    let untouched = |(address, size): (u32, u32)| {
+        let position = execution.noted.get("MTB_POSITION").copied().unwrap_or_default();
+        position & 4 == 0 && position & (size - 1) & !7 == address & (size - 1)
+    };
+    if bytes.is_empty() || matches!(setup.sink, Sink::Memory(address, size) if untouched((address, size))) {
+        return Err(Problem::Nothing { silent: setup.found.silent.clone() });
+    }
     let has_lost = match setup.overflow {
         Some((address, mask)) => execution.client.read_word(address)? & mask != 0,
         None => false,

@@ -55,7 +55,7 @@ pub struct Found {
 const STARTS: [u32; 5] = [0xe00f_f000, 0xe00f_d000, 0xe00f_e000, 0xf000_2000, 0x4100_3000];
 
 /// The most tables and units.
-const MOST: usize = 256;
+const MOST: usize = 2048;
 
 const ENTRIES_OF_CLASS_1: u32 = 0xf00 / 4;
 const ENTRIES_OF_CLASS_9: u32 = 0x800 / 4;

@@ -113,7 +113,7 @@ fn heavy_a_chip_is_recorded_through_the_genuine_pyocd() {
         let client = Client::new(connection.expect("pyOCD listens")).expect("a GDB server");
         let mut session = Session::new(client).expect("a target");
         let until = Until::Address(until(end));
-        let setup = session.plan(&Request { rom: None, buffer, until, chip: None }).expect("a plan");
+        let setup = session.plan(&Request { rom: None, buffer, until, chip: None }, false).expect("a plan");
         let recording = session.record(&setup, until, &|| false).expect("a recording");
         assert_eq!(recording.ended, Ended::Reached, "{name}");
         let expected =

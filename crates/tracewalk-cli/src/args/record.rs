@@ -60,9 +60,9 @@ impl std::str::FromStr for End {
             return Ok(Self::Address(address));
         }
         match text.parse::<f64>() {
-            Ok(seconds) => {
-                Duration::try_from_secs_f64(seconds).map(Self::After).map_err(|error| error.to_string())
-            }
+            Ok(seconds) => Duration::try_from_secs_f64(seconds)
+                .map(Self::After)
+                .map_err(|_| "expected a function, an address with 0x, or a number of seconds".to_owned()),
             Err(_) => Ok(Self::Function(text.to_owned())),
         }
     }
@@ -127,7 +127,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) image: Option<PathBuf>,
 
-    /// Print every access to the trace units instead, without setting them up.
+    /// Print every access to the trace units instead. Only reads are made, to find them.
     #[arg(long, help_heading = "Output")]
     pub(crate) dry_run: bool,
 

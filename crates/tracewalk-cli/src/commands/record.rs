@@ -1,11 +1,12 @@
 //! `record`: sets the trace units of a chip up through its debug probe's GDB server, and writes what they record.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 
 use tracewalk_input::capture::stream::Stop;
-use tracewalk_input::image;
+use tracewalk_input::image::{self, Image, ImageForm, ImageKind, Segment};
 use tracewalk_target::Problem;
 use tracewalk_target::chip::{Chip, KNOWN};
 use tracewalk_target::record::{Ended, Recording, Request, Session, Setup, Until};
@@ -39,11 +40,12 @@ impl Task for Record {
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        let program = self.image.as_deref().map(read).transpose()?;
-        let program = program.as_deref();
+        let image = self.image.as_deref().map(program).transpose()?;
+        let bytes = self.image.as_deref().map(read).transpose()?;
+        let program = bytes.as_deref();
         let request = Request {
             rom: self.rom,
-            buffer: self.buffer.as_ref().map(|buffer| memory(buffer, program)).transpose()?,
+            buffer: self.buffer.as_ref().map(|buffer| memory(buffer, program, image.as_ref())).transpose()?,
             until: until(self.until.as_ref(), program)?,
             chip: self.chip.as_deref().map(chip).transpose()?,
         };
@@ -51,8 +53,10 @@ impl Task for Record {
         let stop = Stop::default();
         signals::end_stream(stop.clone());
         let mut session = Session::new(target::client(&self.gdb)?).map_err(failure)?;
-        let planned = session.plan(&request);
-        let done = planned.map_err(failure).and_then(|setup| match &self.output {
+        let planned = self
+            .check(&mut session, &request)
+            .and_then(|()| session.plan(&request, self.dry_run).map_err(failure));
+        let done = planned.and_then(|setup| match &self.output {
             Some(folder) if !self.dry_run => {
                 messages.note("recording", chosen(&setup));
                 let recorded = session.record(&setup, request.until, &|| stop.is_requested());
@@ -75,6 +79,35 @@ impl Task for Record {
 }
 
 impl Record {
+    /// Refuses a program that the chip does not hold: its end would never be reached.
+    fn check(&self, session: &mut Session<TcpStream>, request: &Request) -> Result<(), Failure> {
+        const BYTES: usize = 16;
+        let (Some(file), Until::Address(address)) = (&self.image, request.until) else { return Ok(()) };
+        let image = program(file)?;
+        let inside = |segment: &&Segment| {
+            let start = segment.address.get();
+            segment.executable
+                && (start..start + image.segment_bytes(segment).len() as u64).contains(&address.into())
+        };
+        let Some(segment) = image.segments.iter().find(inside) else {
+            let problem = format!("{} has no code at 0x{address:08x}", file.display());
+            return Err(Failure::input("no_code", problem, "check --until, or leave --image out"));
+        };
+        let offset = usize::try_from(u64::from(address) - segment.address.get()).unwrap_or(usize::MAX);
+        let code = image.segment_bytes(segment).get(offset..).unwrap_or_default();
+        let code = code.get(..BYTES).unwrap_or(code);
+        let there = session.client().read(address, u32::try_from(code.len()).unwrap_or(0));
+        if there.map_err(|problem| target::failure(&self.gdb, &problem))? == code {
+            return Ok(());
+        }
+        let problem = format!("the chip's memory at 0x{address:08x} is not that of {}", file.display());
+        Err(Failure::input(
+            "other_program",
+            problem,
+            "load the program first, or give the one that the chip holds with --image",
+        ))
+    }
+
     /// Writes a folder that every command opens.
     fn write(&self, recording: &Recording, path: &Path) -> Result<(), Failure> {
         let folder = OutputFolder::new(path)?;
@@ -99,7 +132,7 @@ impl Record {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(file).map_err(|error| {
         Failure::input(
             "image",
@@ -107,6 +140,22 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
             "check the name of the program's ELF file",
         )
     })
+}
+
+/// The program's ELF file, with addresses of 32 bits.
+pub(super) fn program(file: &Path) -> Result<Image, Failure> {
+    let image = Image::from_bytes(file, &ImageKind::Addressed, read(file)?);
+    let image = image.map_err(|error| {
+        Failure::input("image", error.to_string(), "give the program's ELF file with --image")
+    })?;
+    match image.form {
+        ImageForm::Elf32 => Ok(image),
+        _ => Err(Failure::input(
+            "image",
+            format!("{}: is not a program of 32 bits", file.display()),
+            "give the chip's program",
+        )),
+    }
 }
 
 /// A name of the program, as an address and a size.
@@ -133,10 +182,29 @@ fn until(end: Option<&End>, program: Option<&[u8]>) -> Result<Until, Failure> {
     })
 }
 
-fn memory(memory: &Memory, program: Option<&[u8]>) -> Result<(u32, u32), Failure> {
-    match memory {
-        Memory::Range(address, size) => Ok((*address, *size)),
-        Memory::Variable(name) => named(name, program),
+fn memory(memory: &Memory, bytes: Option<&[u8]>, program: Option<&Image>) -> Result<(u32, u32), Failure> {
+    let (address, size) = match memory {
+        Memory::Variable(name) => return named(name, bytes),
+        Memory::Range(address, size) => (*address, *size),
+    };
+    let wanted = u64::from(address)..u64::from(address) + u64::from(size);
+    let used = program.into_iter().flat_map(|image| {
+        let segments = image.segments.iter().map(|segment| {
+            let start = segment.address.get();
+            start..start + image.segment_bytes(segment).len() as u64
+        });
+        image.variables().into_iter().chain(segments)
+    });
+    match used.into_iter().find(|used| used.start < wanted.end && wanted.start < used.end) {
+        None => Ok((address, size)),
+        Some(used) => {
+            let problem = format!("the program uses 0x{:08x} to 0x{:08x}", used.start, used.end);
+            Err(Failure::input(
+                "buffer_in_use",
+                problem,
+                "give memory that the program does not use with --buffer",
+            ))
+        }
     }
 }
 
@@ -146,7 +214,14 @@ fn chip(name: &str) -> Result<Chip, Failure> {
         .into_iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(name))
         .map(|(_, text)| text.to_owned());
-    let text = known.map_or_else(|| std::fs::read_to_string(name), Ok).map_err(|error| {
+    /// The most bytes of a description.
+    const MOST: u64 = 1 << 16;
+    let from_file = || {
+        let mut text = String::new();
+        std::fs::File::open(name)?.take(MOST).read_to_string(&mut text)?;
+        Ok::<_, std::io::Error>(text)
+    };
+    let text = known.map_or_else(from_file, Ok).map_err(|error| {
         let names = KNOWN.map(|(known, _)| known).join(", ");
         let hint = format!("give one of these names, or a file: {names}");
         Failure::input("no_such_chip", format!("--chip {name}: {error}"), hint)

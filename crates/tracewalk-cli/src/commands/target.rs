@@ -30,10 +30,14 @@ pub(super) fn failure(server: &Server, problem: &Problem) -> Failure {
         }
         Problem::NotGdb => "check the port: a server has others, such as for telnet and for trace",
         Problem::NoTarget => "check the probe's cable, and the chip's power",
-        Problem::NoRomTable | Problem::NoSource => {
+        Problem::NoRomTable | Problem::NoSource { .. } => {
             "if the chip's reference manual names a ROM table, give its address with --rom"
         }
-        Problem::NoBuffer { has_port: true } => "record the pins with a logic analyser or a trace probe",
+        Problem::NoBuffer { has_port: true, .. } => "record the pins with a logic analyser or a trace probe",
+        Problem::Nothing { .. } => {
+            "the chip may need the power or clock of its trace units switched on first; see its reference manual"
+        }
+        Problem::SizeUnknown => "give the memory with --buffer ADDRESS:SIZE, or leave --dry-run out",
         Problem::BufferNeeded => {
             "give memory that the program does not use with --buffer VARIABLE or --buffer ADDRESS:SIZE"
         }
@@ -59,7 +63,7 @@ pub(super) fn halted(
 ) -> Result<PathBuf, Failure> {
     let mut variables = Vec::new();
     for request in images {
-        let bytes = std::fs::read(&request.file).map_err(|error| Failure::write(&request.file, error))?;
+        let bytes = super::record::read(&request.file)?;
         // An image that cannot be used is reported when the program is followed.
         let Ok(image) = Image::from_bytes(&request.file, &request.kind, bytes) else { continue };
         variables.extend(image.variables());
@@ -72,6 +76,13 @@ pub(super) fn halted(
         client.resume().map_err(failed)?;
     }
     let log = found.log();
+    if !found.has_trace && save.is_none() {
+        return Err(Failure::input(
+            "no_trace",
+            format!("{server}: no trace unit was on before the processor halted"),
+            "let the program switch an MTB on, or record it with `tracewalk record`; --save FILE keeps registers and memory",
+        ));
+    }
     let write = |path: &Path, bytes: &[u8]| write_to(Some(path), |out| out.write_all(bytes));
     if let Some(file) = save {
         write(file, log.as_bytes())?;
