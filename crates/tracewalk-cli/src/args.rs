@@ -52,7 +52,7 @@ pub(crate) use generate::{Generate, Kind};
 pub(crate) use places::PlacesArgs;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
-pub(crate) use topic::{Help, PAGES};
+pub(crate) use topic::{Help, page};
 pub(crate) use view::View;
 pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;
