@@ -1,4 +1,4 @@
-//! Lists the pages for users, so that an installed command has them: `tracewalk help PAGE`.
+//! Compresses the pages for users into the command, so that an installed command has them: `tracewalk help PAGE`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +18,10 @@ fn main() {
     let mut table = String::from("&[\n");
     for page in pages {
         let name = page.file_stem().and_then(|name| name.to_str()).expect("a name in ASCII");
-        writeln!(table, "({name:?}, include_str!({:?})),", page.display().to_string()).expect("memory");
+        let text = fs::read_to_string(&page).expect("a readable page");
+        let title = text.lines().next().unwrap_or_default().trim_start_matches("# ");
+        let bytes = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 10);
+        writeln!(table, "({name:?}, {title:?}, &{bytes:?}),").expect("memory");
     }
     table.push(']');
     let out = env::var("OUT_DIR").expect("cargo sets it");

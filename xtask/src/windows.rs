@@ -97,6 +97,9 @@ pub(crate) fn run() -> Answer {
     Ok(format!("{compared} commands with formats give the same bytes; {}", served.join("; ")))
 }
 
+/// The status, standard output and standard error of a command.
+type Printed = (Option<i32>, Vec<u8>, Vec<u8>);
+
 /// A command that is run in a folder of its own.
 struct Runs {
     command: (Target, PathBuf),
@@ -117,7 +120,7 @@ impl Runs {
     }
 
     /// What a run prints. Statuses 1 and 2 state what was found, and differ in nothing but their number.
-    fn printed(&self, words: &[&str]) -> Result<(Option<i32>, Vec<u8>, Vec<u8>), String> {
+    fn printed(&self, words: &[&str]) -> Result<Printed, String> {
         let ran = self.command(words)?.stdin(Stdio::null()).output();
         let ran = ran.map_err(|error| format!("{}: {error}", self.command.1.display()))?;
         match ran.status.code() {

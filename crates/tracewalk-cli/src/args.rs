@@ -54,7 +54,7 @@ pub(crate) use places::PlacesArgs;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use record::{End, Memory, Record, Server};
 pub(crate) use timeline::{Interrupts, Timeline};
-pub(crate) use topic::{Help, PAGES};
+pub(crate) use topic::{Help, page};
 pub(crate) use view::View;
 pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;

@@ -52,24 +52,24 @@ pub(crate) fn run() -> Answer {
     let host = Target::host()?;
     let made = if flag("--built") {
         // Everyone's builds are in the folder `debug`.
-        vec![make(&folder, &host, target_folder().join("debug").join(host.program("tracewalk")), true)?]
+        vec![make(&folder, &host, &target_folder().join("debug").join(host.program("tracewalk")), true)?]
     } else {
         let mut targets =
             words.iter().map(|triple| Target::installed(triple)).collect::<Result<Vec<_>, _>>()?;
         if targets.is_empty() {
             targets.push(host);
         }
-        let make = |target: &Target| make(&folder, target, target.build("dist")?, false);
+        let make = |target: &Target| make(&folder, target, &target.build("dist")?, false);
         targets.iter().map(make).collect::<Result<_, _>>()?
     };
     Ok(made.join("\n"))
 }
 
 /// Makes and tries what is distributed for a target.
-fn make(folder: &Path, target: &Target, command: PathBuf, built: bool) -> Answer {
+fn make(folder: &Path, target: &Target, command: &Path, built: bool) -> Answer {
     let name = format!("tracewalk-{VERSION}-{}", target.triple());
     let tree = folder.join(&name);
-    fill(&tree, target, &command, built)?;
+    fill(&tree, target, command, built)?;
     let binary = tree.join("bin").join(target.program("tracewalk"));
     let mut report = vec![limited(&binary, if built { LARGEST_BUILT } else { LARGEST_COMMAND })?];
     let packed = archive::pack(

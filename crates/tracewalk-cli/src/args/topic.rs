@@ -3,8 +3,15 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-/// The pages, each with its name and text.
-pub(crate) const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+/// The pages, each with its name, its title and its compressed text.
+const PAGES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// The text of the page with this name.
+pub(crate) fn page(name: &str) -> Option<String> {
+    let (_, _, bytes) = PAGES.iter().find(|(page, ..)| *page == name)?;
+    let text = miniz_oxide::inflate::decompress_to_vec(bytes).ok()?;
+    String::from_utf8(text).ok()
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct Help {
@@ -15,9 +22,8 @@ pub(crate) struct Help {
 
 /// The names of these commands and of the pages, which have their titles.
 pub(super) fn topics<'a>(commands: impl Iterator<Item = &'a str>) -> PossibleValuesParser {
-    let title = |text: &'static str| text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']);
-    let pages = PAGES.iter().map(|(name, text)| PossibleValue::new(*name).help(title(text)));
-    let is_page = |name: &str| PAGES.iter().any(|(page, _)| *page == name);
+    let pages = PAGES.iter().map(|(name, title, _)| PossibleValue::new(*name).help(*title));
+    let is_page = |name: &str| PAGES.iter().any(|(page, ..)| *page == name);
     let commands = commands.filter(|name| !is_page(name)).map(|name| PossibleValue::new(name.to_owned()));
     PossibleValuesParser::new(pages.chain(commands.collect::<Vec<_>>()).collect::<Vec<_>>())
 }

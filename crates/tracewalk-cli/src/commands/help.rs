@@ -2,7 +2,7 @@
 
 use tracewalk_sentences::page;
 
-use crate::args::{Cli, Help, PAGES};
+use crate::args::{self, Cli, Help};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, write_to};
@@ -28,8 +28,8 @@ impl Task for Help {
         if let Some(command) = whole.find_subcommand_mut(topic) {
             command.print_long_help()?;
         }
-        match PAGES.iter().find(|(name, _)| name == topic) {
-            Some((_, text)) => write_to(None, |out| out.write_all(shown(topic, text).as_bytes())),
+        match args::page(topic) {
+            Some(text) => write_to(None, |out| out.write_all(shown(topic, &text).as_bytes())),
             None => Ok(()),
         }
     }
