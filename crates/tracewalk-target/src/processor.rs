@@ -11,12 +11,13 @@ const fn register(name: &'static str, offset: u32) -> Register {
 
 pub(crate) const CPUID: u32 = BASE + 0xd00;
 pub(crate) const DHCSR: u32 = BASE + 0xdf0;
-const DHCSR_DEBUGGED: u32 = 1;
+/// C_DEBUGEN or S_REGRDY: one of them is set wherever a debugger is.
+const DHCSR_KNOWN: u32 = 1 | 1 << 16;
 const DHCSR_HALTED: u32 = 1 << 17;
 
 /// Whether the value of DHCSR says that the processor runs. A server that does not know the register gives 0.
 pub(crate) const fn runs(status: u32) -> bool {
-    status & DHCSR_DEBUGGED != 0 && status & DHCSR_HALTED == 0
+    status & DHCSR_KNOWN != 0 && status & DHCSR_HALTED == 0
 }
 
 const DEMCR: Register = register("DEMCR", 0xdfc);
