@@ -5,19 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::chip::{Chip, shared};
+use crate::support::chip::{Chip, cases, shared, strings};
 use crate::support::{example, run};
-
-fn cases(kind: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
-    let cases: Vec<Value> = serde_json::from_str(&text).expect("JSON");
-    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null();
-    cases.into_iter().filter(is_plain).collect()
-}
-
-fn strings(list: &Value) -> Vec<&str> {
-    list.as_array().map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
-}
 
 fn text<'a>(case: &'a Value, key: &str) -> &'a str {
     case[key].as_str().expect("text")

@@ -65,3 +65,16 @@ impl Drop for Chip {
         let _ = self.child.wait();
     }
 }
+
+/// The cases of this kind, for the simulation's own server.
+pub(crate) fn cases(kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
+    let cases: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null();
+    cases.into_iter().filter(is_plain).collect()
+}
+
+/// The texts of a list; none if there is no list.
+pub(crate) fn strings(list: &Value) -> Vec<&str> {
+    list.as_array().map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
+}

@@ -1,6 +1,6 @@
 //! Recordings of a simulated chip, whose trace units yield nothing unless they are set up in the right order.
 
-use crate::chip::{Chip, shared};
+use crate::chip::{Chip, cases, shared, strings};
 use object::{Object as _, ObjectSymbol as _};
 use serde_json::Value;
 use tracewalk_target::Problem;
@@ -41,17 +41,6 @@ fn recorded(chip: &Chip, until: &str, buffer: Option<&str>) -> Result<Recording,
     let recording = session.plan(&request, false).and_then(|setup| session.record(&setup, until, &|| false));
     session.leave().expect("the server answers");
     recording
-}
-
-fn cases(kind: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(shared("corpus/record/cases.json")).expect("the corpus");
-    let cases: Vec<Value> = serde_json::from_str(&text).expect("JSON");
-    let is_plain = |case: &Value| case["kind"] == kind && case["front"].is_null();
-    cases.into_iter().filter(is_plain).collect()
-}
-
-fn strings(list: &Value) -> Vec<&str> {
-    list.as_array().map_or_else(Vec::new, |list| list.iter().filter_map(Value::as_str).collect())
 }
 
 fn number(value: &Value) -> u64 {
