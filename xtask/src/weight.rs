@@ -14,7 +14,7 @@ use crate::{Answer, target_folder, workspace};
 /// Each figure, what it is to come down to, and what it may be until then: lowered with each step, raised only by what a new
 /// capability needs.
 const LIMITS: [(&str, usize, usize); 6] = [
-    ("lines of code", 97_000, 104_347),
+    ("lines of code", 97_000, 104_355),
     ("lines of tests", 40_000, 48_094),
     ("commands", 15, 15),
     ("options", 70, 67),
