@@ -14,11 +14,11 @@ use crate::{Answer, target_folder, workspace};
 /// Each figure, what it is to come down to, and what it may be until then: lowered with each step, raised only by what a new
 /// capability needs.
 const LIMITS: [(&str, usize, usize); 6] = [
-    ("lines of code", 97_000, 104_355),
-    ("lines of tests", 40_000, 48_094),
-    ("commands", 15, 15),
-    ("options", 70, 67),
-    ("words for users", 26_000, 26_000),
+    ("lines of code", 97_000, 106_700),
+    ("lines of tests", 40_000, 49_080),
+    ("commands", 15, 16),
+    ("options", 70, 73),
+    ("words for users", 26_000, 26_360),
     ("words for developers", 9_000, 9_000),
 ];
 
