@@ -78,6 +78,49 @@ fn what_would_be_written_is_printed_without_setting_anything_up() {
 }
 
 #[tracewalk_corpus::test]
+fn a_target_is_reset_only_when_that_is_asked_for() {
+    let chip = Chip::new("m3-etm-etb", "gauge-m3", &["--at", "report"]);
+    let folder = tempfile::tempdir().expect("room for a folder");
+    let (status, messages) = record(&chip, folder.path(), &["--until", "settle", "--reset"]);
+    assert_eq!(status, 0, "{messages}");
+    let (state, log) = chip.state();
+    assert!(state["resets"] == 1 && state["halted"] == true, "{log}");
+    assert!(!log.contains("lost"), "{log}");
+}
+
+#[tracewalk_corpus::test]
+#[ignore = "needs GDB"]
+fn gdb_records_the_same_with_the_script_that_is_printed() {
+    for (name, program, buffer) in [
+        ("m0plus-mtb", "gauge-m0", &["--buffer", "trace_buffer"][..]),
+        ("m3-etm-etb", "gauge-m3", &[]),
+        ("m7-etm4-tmc", "gauge-m3", &[]),
+    ] {
+        let recorded = {
+            let chip = Chip::new(name, program, &[]);
+            let folder = tempfile::tempdir().expect("room for a folder");
+            let (status, messages) = record(&chip, folder.path(), &[&["--until", "test_done"], buffer].concat());
+            assert_eq!(status, 0, "{name}: {messages}");
+            std::fs::read(folder.path().join("trace.bin")).expect("a recording")
+        };
+        let chip = Chip::new(name, program, &[]);
+        let (port, image) = (format!(":{}", chip.port), chip.elf.to_str().expect("a plain name"));
+        let arguments = ["record", "--gdb", &port, "--image", image, "--script", "--until", "test_done"];
+        let script = run(arguments.iter().chain(buffer));
+        assert_eq!(script.status, 0, "{name}: {}", script.stderr);
+        let folder = tempfile::tempdir().expect("room for a folder");
+        std::fs::write(folder.path().join("record.gdb"), &script.stdout).expect("room for a file");
+        let mut gdb = std::process::Command::new("gdb-multiarch");
+        gdb.args(["-q", "-nx", "-batch", "-ex"]).arg(format!("target extended-remote {port}"));
+        let output = gdb.args(["-x", "record.gdb", image]).current_dir(folder.path()).output().expect("GDB runs");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let bytes = std::fs::read(folder.path().join("trace.bin")).unwrap_or_else(|error| panic!("{name}: {error} {printed}"));
+        assert!(bytes == recorded, "{name}: {} and {} bytes\n{printed}", bytes.len(), recorded.len());
+        assert!(!printed.contains("has to be"), "{name}: {printed}");
+    }
+}
+
+#[tracewalk_corpus::test]
 fn programs_and_memory_that_do_not_fit_are_refused_before_the_target_runs() {
     let folder = tempfile::tempdir().expect("room for a folder");
     let other = shared("corpus/record/programs/gauge-m0.elf").to_str().expect("a plain name").to_owned();

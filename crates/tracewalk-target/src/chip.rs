@@ -81,7 +81,10 @@ impl Chip {
             let words = item.split_whitespace().collect::<Vec<_>>();
             chip.item(&words).ok_or_else(|| ChipError { line, text: text.to_owned() })?;
         }
-        Ok(chip)
+        match chip.units.is_empty() && chip.steps.is_empty() {
+            true => Err(ChipError { line: 1, text: String::new() }),
+            false => Ok(chip),
+        }
     }
 
     fn item(&mut self, words: &[&str]) -> Option<()> {
@@ -187,6 +190,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_item_is_named() {
+        assert!(Chip::parse("# nothing").is_err());
         for text in
             ["unit etm9 0x0", "unit etmv4 there", "setup DMA CTRL 0x100 write", "ring pointer=0x1", "begin"]
         {

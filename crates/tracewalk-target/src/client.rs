@@ -93,7 +93,7 @@ impl<C: Connection> Client<C> {
         if !is_gone(&self.request("?")?) {
             return self.learn_to_resume();
         }
-        // Black Magic looks for targets when it is told to.
+        // Black Magic looks for targets on request.
         self.monitor("swdp_scan")?;
         if is_gone(&self.request("vAttach;1")?) {
             return Err(Problem::NoTarget);
@@ -181,7 +181,7 @@ impl<C: Connection> Client<C> {
             *register = word(at)
                 .ok_or_else(|| Problem::Refused { request: "g".to_owned(), answer: text(&answer) })?;
         }
-        // GDB's own numbering has the program status register behind eight registers of an old floating-point unit.
+        // GDB's own numbering has the program status register after eight registers of an old floating-point unit.
         let xpsr = match answer.len() {
             136 => word(16),
             336 => word(41),

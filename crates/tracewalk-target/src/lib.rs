@@ -10,6 +10,7 @@
 //! chip        chips whose units are in no ROM table
 //! processor   the debug registers of M profile
 //! record      chooses the units, and carries a plan out
+//! script      a plan as a script for GDB
 //! halted      what a halted processor's debugger can read, without changing it
 //! ```
 //!
@@ -27,6 +28,7 @@ mod problem;
 mod processor;
 pub mod record;
 pub mod rom;
+pub mod script;
 mod units;
 
 pub use problem::Problem;

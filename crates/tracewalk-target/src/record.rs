@@ -44,7 +44,7 @@ pub enum Until {
 
 /// Where the trace goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sink {
+pub(crate) enum Sink {
     /// An ETB at this address.
     Etb(u32),
     /// A TMC at this address.
@@ -62,7 +62,7 @@ pub struct Setup {
     pub found: Found,
     /// The source of the trace.
     pub source: Unit,
-    sink: Sink,
+    pub(crate) sink: Sink,
     /// The accesses.
     pub plan: Plan,
     cpu: Option<&'static str>,
@@ -163,6 +163,19 @@ impl<C: Connection> Session<C> {
     /// The target.
     pub const fn client(&mut self) -> &mut Client<C> {
         &mut self.client
+    }
+
+    /// Resets the target, and halts it at its first instruction, with the command that most servers have for it.
+    ///
+    /// # Errors
+    ///
+    /// If the processor does not stand afterwards.
+    pub fn reset(&mut self) -> Result<(), Problem> {
+        let answer = self.client.monitor("reset halt")?;
+        match processor::runs(self.client.read_word(DHCSR)?) {
+            false => Ok(()),
+            true => Err(Problem::Refused { request: "monitor reset halt".to_owned(), answer }),
+        }
     }
 
     /// Finds the units, and plans the recording. The switch that makes units visible is set and restored, and so is the position of

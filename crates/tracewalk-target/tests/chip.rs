@@ -1,4 +1,4 @@
-//! A simulated chip behind a GDB server (`../shared/sim`).
+//! A simulated chip with a GDB server (`../shared/sim`).
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ impl Chip {
     }
 
     pub(crate) fn of(chip: &Path, program: &str, options: &[&str]) -> Self {
-        Self::behind("--gdb", chip, program, options)
+        Self::through("--gdb", chip, program, options)
     }
 
-    /// A chip behind a server of its own, or behind a probe for pyOCD.
-    pub(crate) fn behind(front: &str, chip: &Path, program: &str, options: &[&str]) -> Self {
+    /// A chip with a server of its own, or with a probe for pyOCD.
+    pub(crate) fn through(front: &str, chip: &Path, program: &str, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("room for a folder");
         let program = |extension: &str| shared(&format!("corpus/record/programs/{program}.{extension}"));
         let mut command = Command::new("python3");

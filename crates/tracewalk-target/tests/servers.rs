@@ -88,7 +88,7 @@ fn heavy_a_chip_is_recorded_through_the_genuine_pyocd() {
         ("m3-etm-etb", "gauge-m3", "0x178", None),
         ("m0plus-mtb", "gauge-m0", "0x17c", Some((0x2000_0000, 0x2000))),
     ] {
-        let chip = Chip::behind("--probe", &shared(&format!("sim/chips/{name}.json")), program, &[]);
+        let chip = Chip::through("--probe", &shared(&format!("sim/chips/{name}.json")), program, &[]);
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a free port")

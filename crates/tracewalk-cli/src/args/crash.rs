@@ -19,7 +19,7 @@ Examples:
   tracewalk crash etb.bin --image firmware.elf --dump crash.log
       a trace, and GDB's output in a second file
   tracewalk crash --gdb :3333 --image firmware.elf
-      a halted processor behind the GDB server of its debug probe
+      a halted processor, through the GDB server of its debug probe
   tracewalk crash crash.log --image firmware.elf --format markdown -o crash.md
       for a bug report
 

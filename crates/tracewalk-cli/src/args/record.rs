@@ -119,6 +119,10 @@ pub(crate) struct Record {
     #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]
     pub(crate) chip: Option<String>,
 
+    /// Reset and halt the target first, with the server's `monitor reset halt`.
+    #[arg(long, conflicts_with = "dry_run", help_heading = "Target")]
+    pub(crate) reset: bool,
+
     /// End where execution reaches this function or address, or after this number of seconds; with Ctrl-C in any case.
     #[arg(long, value_name = "FUNCTION|ADDRESS|SECONDS", help_heading = "Target")]
     pub(crate) until: Option<End>,
@@ -131,7 +135,11 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "Output")]
     pub(crate) dry_run: bool,
 
+    /// Print a script for GDB instead, which makes the same accesses and writes trace.bin; only reads are made.
+    #[arg(long, conflicts_with_all = ["dry_run", "reset"], help_heading = "Output")]
+    pub(crate) script: bool,
+
     /// The folder of the recording, which must be empty if it exists.
-    #[arg(short, long, value_name = "FOLDER", required_unless_present = "dry_run", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(short, long, value_name = "FOLDER", required_unless_present_any = ["dry_run", "script"], value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use tracewalk_input::capture::stream::Stop;
 use tracewalk_input::image::{self, Image, ImageForm, ImageKind, Segment};
-use tracewalk_target::Problem;
 use tracewalk_target::chip::{Chip, KNOWN};
 use tracewalk_target::record::{Ended, Recording, Request, Session, Setup, Until};
 use tracewalk_target::rom::Kind;
+use tracewalk_target::{Problem, script};
 
 use super::target;
 use crate::args::{End, Memory, Record};
@@ -29,7 +29,7 @@ impl Task for Record {
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        match self.output.as_deref().filter(|_| !self.dry_run) {
+        match self.output.as_deref().filter(|_| !self.only_prints()) {
             Some(folder) => vec![Destination::new_folder(folder)],
             None => vec![Destination::output(None)],
         }
@@ -53,11 +53,14 @@ impl Task for Record {
         let stop = Stop::default();
         signals::end_stream(stop.clone());
         let mut session = Session::new(target::client(&self.gdb)?).map_err(failure)?;
-        let planned = self
-            .check(&mut session, &request)
-            .and_then(|()| session.plan(&request, self.dry_run).map_err(failure));
+        let reset = if self.reset { session.reset().map_err(failure) } else { Ok(()) };
+        let planned = reset
+            .and_then(|()| self.check(&mut session, &request))
+            .and_then(|()| session.plan(&request, self.only_prints()).map_err(failure));
         let done = planned.and_then(|setup| match &self.output {
-            Some(folder) if !self.dry_run => {
+            Some(folder) if !self.only_prints() => {
+                // A folder that cannot be written is found before the target runs.
+                let folder = OutputFolder::new(folder)?;
                 messages.note("recording", chosen(&setup));
                 let recorded = session.record(&setup, request.until, &|| stop.is_requested());
                 let recording = recorded.map_err(failure)?;
@@ -71,6 +74,10 @@ impl Task for Record {
                 }
                 Ok(())
             }
+            _ if self.script => {
+                let text = format!("# {}\n{}", chosen(&setup), script::gdb(&setup, request.until));
+                write_to(None, |out| out.write_all(text.as_bytes()))
+            }
             _ => write_to(None, |out| out.write_all(printed(&setup).as_bytes())),
         });
         session.leave().map_err(failure)?;
@@ -79,6 +86,11 @@ impl Task for Record {
 }
 
 impl Record {
+    /// Whether nothing is set up.
+    const fn only_prints(&self) -> bool {
+        self.dry_run || self.script
+    }
+
     /// Refuses a program that the chip does not hold: its end would never be reached.
     fn check(&self, session: &mut Session<TcpStream>, request: &Request) -> Result<(), Failure> {
         const BYTES: usize = 16;
@@ -109,8 +121,7 @@ impl Record {
     }
 
     /// Writes a folder that every command opens.
-    fn write(&self, recording: &Recording, path: &Path) -> Result<(), Failure> {
-        let folder = OutputFolder::new(path)?;
+    fn write(&self, recording: &Recording, folder: OutputFolder) -> Result<(), Failure> {
         let mut description = recording.description(TRACE);
         let mut files = vec![(TRACE.to_owned(), recording.bytes.clone())];
         if let Some(image) = &self.image {
@@ -126,7 +137,7 @@ impl Record {
         files.push(("capture.toml".to_owned(), description.into_bytes()));
         for (name, bytes) in files {
             let written = folder.create(&name).and_then(|mut file| file.write_all(&bytes));
-            written.map_err(|error| Failure::write(path, error))?;
+            written.map_err(|error| Failure::write(Path::new(&name), error))?;
         }
         folder.finish()
     }
