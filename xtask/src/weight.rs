@@ -14,7 +14,7 @@ use crate::{Answer, target_folder, workspace};
 /// Each figure, what it is to come down to, and what it may be until then: lowered with each step, raised only by what a new
 /// capability needs.
 const LIMITS: [(&str, usize, usize); 6] = [
-    ("lines of code", 97_000, 106_725),
+    ("lines of code", 97_000, 106_790),
     ("lines of tests", 40_000, 49_120),
     ("commands", 15, 16),
     ("options", 70, 75),
