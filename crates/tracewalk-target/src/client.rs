@@ -235,6 +235,17 @@ impl<C: Connection> Client<C> {
         self.send(self.resume.as_bytes())
     }
 
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    ///
+    /// If the target does not stop after it.
+    pub fn step(&mut self) -> Result<Stop, Problem> {
+        let request = if self.resume == "c" { "s" } else { "vCont;s" };
+        self.send(request.as_bytes())?;
+        self.wait(self.patience)?.ok_or_else(|| self.silent(request))
+    }
+
     /// Waits for the target to stop; `None` if it still runs after the time `patience`.
     ///
     /// # Errors
@@ -366,10 +377,10 @@ impl<C: Connection> Client<C> {
     }
 }
 
-/// The console output in a packet: `O` and hexadecimal digits.
+/// The console output in a packet: `O` and hexadecimal digits. OpenOCD says with no digits that the target still runs.
 fn output(contents: &[u8]) -> Option<Vec<u8>> {
     let (first, digits) = contents.split_first()?;
-    if *first == b'O' && !digits.is_empty() { unhex(digits) } else { None }
+    if *first == b'O' { unhex(digits) } else { None }
 }
 
 /// Whether a stop reply says that there is no target.
@@ -428,7 +439,7 @@ mod tests {
         }
         assert_eq!(client(&["W00", "OK", "E01"]).attach(), Err(Problem::NoTarget));
         assert_eq!(client(&["E01", "OK"]).set_breakpoint(0x100), Ok(0));
-        assert_eq!(client(&["T05thread:1;"]).wait(PATIENCE), Ok(Some(Stop::Signal(5))));
+        assert_eq!(client(&["O", "T05thread:1;"]).wait(PATIENCE), Ok(Some(Stop::Signal(5))));
         assert_eq!(client(&[]).read_word(0), Err(Problem::Closed));
     }
 

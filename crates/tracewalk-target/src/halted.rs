@@ -175,6 +175,7 @@ fn of_etm<C: Connection>(client: &mut Client<C>, found: &Found) -> Result<Option
         registers: execution.noted.clone(),
         ended: Ended::Interrupted,
         has_lost: false,
+        has_itm: false,
         stands_at,
     }))
 }

@@ -7,10 +7,12 @@
 //! rom         the ROM tables of CoreSight: which units a chip has
 //! plan        the accesses that set units up and switch them off, as data
 //! units       the plan's part of each unit
-//! chip        chips whose units are in no ROM table
+//! sink        what takes a trace
+//! chip        what no ROM table has: chips as text files
 //! processor   the debug registers of M profile
-//! record      chooses the units, and carries a plan out
-//! script      a plan as a script for GDB
+//! choice      chooses the units, and makes the plan
+//! record      carries a plan out
+//! script      a plan as a script for GDB, OpenOCD or pyOCD
 //! halted      what a halted processor's debugger can read, without changing it
 //! ```
 //!
@@ -19,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chip;
+mod choice;
 pub mod client;
 pub mod connection;
 pub mod halted;
@@ -29,6 +32,7 @@ mod processor;
 pub mod record;
 pub mod rom;
 pub mod script;
+mod sink;
 mod units;
 
 pub use problem::Problem;

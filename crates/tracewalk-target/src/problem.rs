@@ -68,6 +68,13 @@ pub enum Problem {
     BufferNeeded,
     /// The given memory does not serve as a buffer.
     Buffer(BufferFault),
+    /// The buffer keeps the newest trace, and cannot end the recording when it is full.
+    KeepsNewest {
+        /// What takes the trace.
+        sink: String,
+    },
+    /// The chip has no ITM or no DWT.
+    NoItm,
     /// A unit refuses to be set up.
     Unit {
         /// The register that shows it.
@@ -105,6 +112,10 @@ pub enum Fault {
     Off,
     /// It does not reach the state that a step waits for.
     Stuck,
+    /// It has no trace of exceptions.
+    NoTrace,
+    /// It does not halt the processor when its buffer is full.
+    HaltsNot,
     /// A register does not keep what was written.
     Kept {
         /// What was written.
@@ -135,12 +146,16 @@ impl Problem {
             Self::SizeUnknown => "size_unknown",
             Self::BufferNeeded => "buffer_needed",
             Self::Buffer(_) => "buffer_unusable",
+            Self::KeepsNewest { .. } => "keeps_newest",
+            Self::NoItm => "no_itm",
             Self::Unit { fault, .. } => match fault {
                 Fault::Locked => "unit_locked",
                 Fault::OsLocked => "unit_os_locked",
                 Fault::NotAllowed => "trace_not_allowed",
                 Fault::Off => "unit_off",
                 Fault::Stuck => "unit_stuck",
+                Fault::NoTrace => "unit_without_trace",
+                Fault::HaltsNot => "unit_halts_not",
                 Fault::Kept { .. } => "unit_refuses",
             },
             Self::Reset => "target_reset",
@@ -199,6 +214,10 @@ impl fmt::Display for Problem {
                     write!(f, "the MTB cannot write to 0x{address:08x}")
                 }
             },
+            Self::KeepsNewest { sink } => {
+                write!(f, "{sink} keeps the newest trace, and cannot stop when it is full")
+            }
+            Self::NoItm => f.write_str("found no ITM with a DWT, which trace exceptions"),
             Self::Unit { at, fault } => {
                 let (unit, base) = (at.unit, at.base);
                 match fault {
@@ -214,6 +233,11 @@ impl fmt::Display for Problem {
                     Fault::Stuck => {
                         write!(f, "the {unit} at 0x{base:08x} does not become ready: {at} does not change")
                     }
+                    Fault::NoTrace => write!(f, "the {unit} at 0x{base:08x} does not trace exceptions"),
+                    Fault::HaltsNot => write!(
+                        f,
+                        "the {unit} at 0x{base:08x} does not halt the processor when its buffer is full"
+                    ),
                     Fault::Kept { wrote, found } => {
                         write!(
                             f,

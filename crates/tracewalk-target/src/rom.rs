@@ -25,6 +25,10 @@ pub enum Kind {
     Funnel,
     /// A Trace Port Interface Unit.
     Tpiu,
+    /// An Instrumentation Trace Macrocell.
+    Itm,
+    /// A Data Watchpoint and Trace unit.
+    Dwt,
     /// Any other unit.
     Other,
 }
@@ -133,8 +137,14 @@ impl<C: Connection> Walk<'_, C> {
                 self.found.units.push(Unit { kind, base, part });
                 return Ok(Vec::new());
             }
+            // ARMv7-M's own units (DDI 0403E, C1.2.3).
             _ => {
-                self.found.units.push(Unit { kind: Kind::Other, base, part });
+                let kind = match (class, part) {
+                    (0xe, 0x001) => Kind::Itm,
+                    (0xe, 0x002) => Kind::Dwt,
+                    _ => Kind::Other,
+                };
+                self.found.units.push(Unit { kind, base, part });
                 return Ok(Vec::new());
             }
         };
@@ -157,7 +167,9 @@ fn kind_of((designer, part): (u16, u16), architecture: u32, kind: u32, settings:
     match (architecture, kind) {
         (0x0a31, _) => Kind::Mtb,
         (0x4a13, _) => Kind::Etmv4,
-        (0x1a01..=0x1a14 | 0x2a04, _) => Kind::Other,
+        (0x1a01, _) => Kind::Itm,
+        (0x1a02, _) => Kind::Dwt,
+        (0x1a03..=0x1a14 | 0x2a04, _) => Kind::Other,
         _ if designer != ARM && designer != ARM_CHINA => Kind::Other,
         _ => match (part, kind) {
             (0x932, 0x31) => Kind::Mtb,

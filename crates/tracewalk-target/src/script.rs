@@ -1,82 +1,113 @@
-//! A recording as a script for GDB, for those who want to make the accesses themselves.
+//! A recording as a script for GDB, OpenOCD or pyOCD, for those who want to make the accesses themselves. A script is the text that
+//! defines what a step does, and one line for each step.
 
-use std::fmt::Write as _;
+use std::str::FromStr;
 
-use crate::plan::{Register, Step};
-use crate::record::{Setup, Sink, Until};
+use crate::choice::Setup;
+use crate::plan::Step;
+use crate::record::{self, Until};
+use crate::sink::Sink;
 
-/// The file that the script writes the trace to.
-const FILE: &str = "trace.bin";
+/// What runs a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// GDB, connected to the target.
+    Gdb,
+    /// OpenOCD.
+    OpenOcd,
+    /// Python with pyOCD.
+    PyOcd,
+}
 
-/// The script of a recording.
-#[must_use]
-pub fn gdb(setup: &Setup, until: Until) -> String {
-    let mut text = String::from("set mem inaccessible-by-default off\nset pagination off\n");
-    steps(&mut text, &setup.plan.setup);
-    if let Until::Address(address) = until {
-        // A string takes everything.
-        let _ = writeln!(text, "thbreak *0x{address:x}");
-    }
-    text += "continue\n";
-    steps(&mut text, &setup.plan.stop);
-    match setup.sink {
-        Sink::Memory(address, bytes) | Sink::Ring(address, bytes, _) => {
-            let end = u64::from(address) + u64::from(bytes);
-            let _ = writeln!(text, "dump binary memory {FILE} 0x{address:x} 0x{end:x}");
+impl FromStr for Dialect {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "gdb" => Ok(Self::Gdb),
+            "openocd" => Ok(Self::OpenOcd),
+            "pyocd" => Ok(Self::PyOcd),
+            _ => Err("expected gdb, openocd or pyocd"),
         }
-        Sink::Etb(base) => text += &of_etb(base),
-        Sink::Tmc(base) => text += &of_tmc(base),
-    }
-    steps(&mut text, &setup.plan.restore);
-    text
-}
-
-fn word(address: u32) -> String {
-    format!("{{unsigned int}}0x{address:x}")
-}
-
-/// The words of an ETB, the oldest first.
-fn of_etb(base: u32) -> String {
-    let [depth, status, data, read, write] = [0x04, 0x0c, 0x10, 0x14, 0x18].map(|offset| word(base + offset));
-    format!(
-        "set $words = {write}\nif ({status} & 1) != 0\n  set {read} = $words\n  set $words = {depth}\nelse\n  set {read} = 0\nend\n\
-         shell rm -f {FILE}\nwhile $words > 0\n  append binary value {FILE} {data}\n  set $words = $words - 1\nend\n"
-    )
-}
-
-/// The words of a TMC, up to the one that says that nothing is left.
-fn of_tmc(base: u32) -> String {
-    let data = word(base + 0x10);
-    format!(
-        "shell rm -f {FILE}\nset $word = {data}\nwhile $word != 0xffffffff\n  append binary value {FILE} $word\n  set $word = {data}\nend\n"
-    )
-}
-
-fn steps(text: &mut String, steps: &[Step]) {
-    for step in steps {
-        let at = step.register();
-        let (it, kept) = (word(at.address()), format!("$was_{:x}", at.address()));
-        let complaint = |condition: String| format!("if {condition}\n  echo {}\\n\nend", wrong(at));
-        let line = match *step {
-            Step::Write(_, value) => format!("set {it} = 0x{value:x}"),
-            Step::Set { value, mask, .. } => {
-                let check = complaint(format!("(({it} ^ 0x{value:x}) & 0x{mask:x}) != 0"));
-                format!("set {it} = 0x{value:x}\n{check}")
-            }
-            Step::Change { clear, set, key, .. } => {
-                format!("set {kept} = {it} | 0x{key:x}\nset {it} = ({kept} & ~0x{clear:x}) | 0x{set:x}")
-            }
-            Step::Expect { mask, value, .. } => complaint(format!("({it} & 0x{mask:x}) != 0x{value:x}")),
-            Step::Forbid { mask, value, .. } => complaint(format!("({it} & 0x{mask:x}) == 0x{value:x}")),
-            Step::Poll { mask, value, .. } => format!("while ({it} & 0x{mask:x}) != 0x{value:x}\nend"),
-            Step::Keep(_) => format!("set {kept} = {it}"),
-            Step::Note(_) => format!("printf \"{} = 0x%x\\n\", {it}", at.name.to_lowercase()),
-            Step::Restore(_) => format!("set {it} = {kept}"),
-        };
-        let _ = writeln!(text, "# {} {}\n{line}", at.unit, at.name);
     }
 }
 
-fn wrong(at: Register) -> String {
-    format!("{} of the {} is not as it has to be", at.name, at.unit)
+impl Dialect {
+    /// The definitions that each script begins with.
+    const fn definitions(self) -> &'static str {
+        match self {
+            Self::Gdb => include_str!("../scripts/record.gdb"),
+            Self::OpenOcd => include_str!("../scripts/record.tcl"),
+            Self::PyOcd => include_str!("../scripts/record.py"),
+        }
+    }
+
+    fn line(self, (name, arguments): (&str, Vec<String>)) -> String {
+        match self {
+            Self::Gdb | Self::OpenOcd => format!("tw_{name} {}\n", arguments.join(" ")),
+            Self::PyOcd => format!("tw_{name}({})\n", arguments.join(", ")),
+        }
+    }
+
+    /// A name, which has no spaces.
+    fn name(self, name: &str) -> String {
+        if self == Self::PyOcd { format!("'{name}'") } else { name.to_owned() }
+    }
+
+    /// Any text of one line without single quotes and braces.
+    fn text(self, text: &str) -> String {
+        if self == Self::OpenOcd { format!("{{{text}}}") } else { format!("'{text}'") }
+    }
+}
+
+/// The script of a recording, which writes `trace.bin` and `capture.toml`. The target has to be halted.
+#[must_use]
+pub fn script(dialect: Dialect, setup: &Setup, until: Until) -> String {
+    let hex = |value: u32| format!("0x{value:x}");
+    let describe = |text: &str| text.lines().map(|line| ("describe", vec![dialect.text(line)])).collect::<Vec<_>>();
+    let steps = |steps: &[Step]| steps.iter().map(|step| of_step(dialect, step)).collect::<Vec<_>>();
+    let mut lines = vec![("begin", Vec::new())];
+    lines.extend(describe(&record::head("trace.bin", setup.source.kind, setup.cpu)));
+    lines.extend(steps(&setup.plan.setup));
+    lines.push(match until {
+        Until::Address(address) => ("run_to", vec![hex(address)]),
+        Until::Time(time) => ("run_for", vec![time.as_millis().to_string()]),
+        Until::Asked => ("run", Vec::new()),
+    });
+    lines.extend(steps(&setup.plan.stop));
+    lines.push(match setup.sink {
+        Sink::Memory((address, bytes)) => ("read", vec![hex(address), hex(bytes)]),
+        Sink::Ring((address, bytes), ring) => {
+            ("read_ring", [address, bytes, ring.pointer, ring.left, ring.of, ring.count].map(hex).to_vec())
+        }
+        Sink::Etb(base) => ("read_etb", vec![hex(base)]),
+        Sink::Tmc(base) => ("read_tmc", vec![hex(base)]),
+        Sink::Etr(base, (address, bytes)) => ("read_etr", [base, address, bytes].map(hex).to_vec()),
+        Sink::Pins(..) => ("read_nothing", Vec::new()),
+    });
+    lines.extend(steps(&setup.plan.restore));
+    if setup.has_itm {
+        lines.extend(describe(&record::itm_source()));
+    }
+    let lines = lines.into_iter().map(|line| dialect.line(line));
+    std::iter::once(dialect.definitions().to_owned()).chain(lines).collect()
+}
+
+/// The name and the arguments of a step.
+fn of_step(dialect: Dialect, step: &Step) -> (&'static str, Vec<String>) {
+    let at = step.register();
+    let (verb, values) = match *step {
+        Step::Write(_, value) => ("write", vec![value]),
+        Step::Set { value, mask, .. } => ("set", vec![value, mask]),
+        Step::Change { clear, set, key, .. } => ("change", vec![clear, set, key]),
+        Step::Expect { mask, value, .. } => ("expect", vec![mask, value]),
+        Step::Forbid { mask, value, .. } => ("forbid", vec![mask, value]),
+        Step::Poll { mask, value, .. } => ("poll", vec![mask, value]),
+        Step::Keep(_) => ("keep", Vec::new()),
+        Step::Note(_) => ("note", Vec::new()),
+        Step::Restore(_) => ("restore", Vec::new()),
+    };
+    let name = if verb == "note" { at.name.to_lowercase() } else { format!("{}.{}", at.unit, at.name) };
+    let values = values.into_iter().map(|value| format!("0x{value:x}"));
+    (verb, [dialect.name(&name), format!("0x{:x}", at.address())].into_iter().chain(values).collect())
 }

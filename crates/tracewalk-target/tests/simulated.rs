@@ -11,19 +11,19 @@ use tracewalk_target::plan::Step;
 use tracewalk_target::record::{Ended, Recording, Request, Session, Until};
 
 impl Chip {
-    fn session(&self) -> Session<std::net::TcpStream> {
+    pub(crate) fn session(&self) -> Session<std::net::TcpStream> {
         let connection = connect("127.0.0.1", self.port).expect("the simulation listens");
         Session::new(Client::new(connection).expect("a GDB server")).expect("a target")
     }
 
     /// What is known of the chip beside its ROM tables.
-    fn known(&self) -> Option<tracewalk_target::chip::Chip> {
+    pub(crate) fn known(&self) -> Option<tracewalk_target::chip::Chip> {
         let is_rp2350 = self.elf.ends_with("gauge-rp.elf");
         let (_, text) = KNOWN.into_iter().find(|(name, _)| is_rp2350 && *name == "rp2350")?;
         Some(tracewalk_target::chip::Chip::parse(text).expect("a description"))
     }
 
-    fn symbol(&self, name: &str) -> (u32, u32) {
+    pub(crate) fn symbol(&self, name: &str) -> (u32, u32) {
         let bytes = std::fs::read(&self.elf).expect("a program");
         let file = object::File::parse(&*bytes).expect("an ELF file");
         let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("the symbol");
@@ -37,13 +37,13 @@ fn recorded(chip: &Chip, until: &str, buffer: Option<&str>) -> Result<Recording,
     let mut session = chip.session();
     let until = Until::Address(chip.symbol(until).0);
     let request =
-        Request { rom: None, buffer: buffer.map(|name| chip.symbol(name)), until, chip: chip.known() };
+        Request { buffer: buffer.map(|name| chip.symbol(name)), chip: chip.known(), ..Request::new(until) };
     let recording = session.plan(&request, false).and_then(|setup| session.record(&setup, until, &|| false));
     session.leave().expect("the server answers");
     recording
 }
 
-fn number(value: &Value) -> u64 {
+pub(crate) fn number(value: &Value) -> u64 {
     let text = value.as_str().unwrap_or("0x0");
     u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal number")
 }
@@ -113,7 +113,7 @@ fn chips_are_recorded_and_left_as_they_were_found() {
 }
 
 /// A chip that differs from a simulated one.
-fn changed(chip: &str, change: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
+pub(crate) fn changed(chip: &str, change: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
     let text = std::fs::read_to_string(shared(&format!("sim/chips/{chip}.json"))).expect("the corpus");
     let mut value: Value = serde_json::from_str(&text).expect("JSON");
     change(&mut value);
@@ -122,7 +122,7 @@ fn changed(chip: &str, change: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
     file
 }
 
-fn unit<'a>(chip: &'a mut Value, name: &str) -> &'a mut Value {
+pub(crate) fn unit<'a>(chip: &'a mut Value, name: &str) -> &'a mut Value {
     let units = chip["units"].as_array_mut().expect("units").iter_mut();
     let mut named = units.filter(|unit| unit["name"] == name || unit["kind"] == name);
     named.next().expect("the unit")
@@ -221,12 +221,8 @@ fn heavy_a_plan_without_one_of_its_steps_records_less_or_is_refused() {
             let chip = Chip::new(name, program, if is_preset { &options } else { &[] });
             let mut session = chip.session();
             let until = Until::Address(chip.symbol("test_done").0);
-            let request = Request {
-                rom: None,
-                buffer: buffer.map(|name| chip.symbol(name)),
-                until,
-                chip: chip.known(),
-            };
+            let buffer = buffer.map(|name| chip.symbol(name));
+            let request = Request { buffer, chip: chip.known(), ..Request::new(until) };
             let mut setup = session.plan(&request, false).expect("a plan");
             let before = setup.plan.setup.len();
             let step = left_out.map(|index| match index.checked_sub(before) {

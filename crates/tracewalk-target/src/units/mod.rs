@@ -3,9 +3,12 @@
 pub(crate) mod etb;
 pub(crate) mod etmv3;
 pub(crate) mod etmv4;
+pub(crate) mod etr;
 pub(crate) mod funnel;
+pub(crate) mod itm;
 pub(crate) mod mtb;
 pub(crate) mod tmc;
+pub(crate) mod tpiu;
 
 use crate::plan::{Register, Step};
 use crate::problem::Fault;

@@ -7,13 +7,13 @@ use crate::connection::Connection;
 use crate::plan::{Register, Step};
 use crate::problem::Problem;
 
-const UNIT: &str = "TMC";
+pub(super) const UNIT: &str = "TMC";
 /// The formatter, and triggers.
-const FORMATS: u32 = 3;
+pub(super) const FORMATS: u32 = 3;
 /// What RRD gives when nothing is left.
 const NOTHING: u32 = u32::MAX;
 
-const fn ready(base: u32) -> Step {
+pub(super) const fn ready(base: u32) -> Step {
     Step::Poll { at: register(UNIT, base, "STS", 0x0c), mask: 4, value: 4 }
 }
 
