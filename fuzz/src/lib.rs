@@ -15,9 +15,11 @@ mod path;
 #[cfg(feature = "libfuzzer")]
 #[allow(unsafe_code, reason = "a function of the C library is replaced")]
 mod random;
+mod server;
 
 pub use files::{coverage, description, dump, elf, perf, recording, saved, snapshot, svd};
 pub use flow::flow;
 pub use frames::frames;
 pub use packets::{etmv3, etmv4, itm, mtb, pft};
 pub use path::path;
+pub use server::server;

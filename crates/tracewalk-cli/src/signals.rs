@@ -12,11 +12,14 @@ use tracewalk_input::capture::stream::Stop;
 const INTERRUPTED: i32 = 130;
 
 /// The state that a signal acts on.
-static STATE: Mutex<State> = Mutex::new(State { stream: None, leftovers: Vec::new(), next: 0, last: None });
+static STATE: Mutex<State> =
+    Mutex::new(State { stream: None, spare: 0, leftovers: Vec::new(), next: 0, last: None });
 
 struct State {
     /// Ends the stream that was opened last.
     stream: Option<Stop>,
+    /// The signals that change nothing after the one that ended the stream.
+    spare: u8,
     /// Unfinished outputs, by number.
     leftovers: Vec<(u64, Leftover)>,
     next: u64,
@@ -51,6 +54,12 @@ pub(crate) fn end_stream(stop: Stop) {
     // The stream is set before the handler: a signal may come at once.
     state().stream = Some(stop);
     listen();
+}
+
+/// Lets the first signal end a recording, and the third one end the program: in between, a target is left as it was found.
+pub(crate) fn end_recording(stop: Stop) {
+    end_stream(stop);
+    state().spare = 1;
 }
 
 /// Has a signal call this before it ends the program.
@@ -95,9 +104,10 @@ fn listen() {
 
 /// Runs on a thread of its own.
 fn signalled() {
-    let state = state();
+    let mut state = state();
     match &state.stream {
         Some(stop) if !stop.is_requested() => stop.request(),
+        Some(_) if state.spare > 0 => state.spare -= 1,
         _ => {
             state.leftovers.iter().for_each(|(_, leftover)| leftover.remove());
             if let Some(last) = state.last {

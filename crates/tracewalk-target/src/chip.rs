@@ -210,7 +210,9 @@ mod tests {
         for (name, text) in KNOWN {
             let chip = Chip::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(!chip.steps(Phase::Setup, Filled::default()).is_empty(), "{name}");
-            assert!(chip.ring.is_some() || chip.pins.is_some() || !chip.units.is_empty() || *name == *"lpc43xx");
+            assert!(
+                chip.ring.is_some() || chip.pins.is_some() || !chip.units.is_empty() || *name == *"lpc43xx"
+            );
         }
         let chip = Chip::parse("setup DMA CTRL 0x100 write 0x1|RING\nsetup DMA TO 0x104 write BUFFER")
             .expect("two items");

@@ -48,6 +48,17 @@ impl Setup {
         self.sink.to_string()
     }
 
+    /// The trace ID of the source; 0 for an MTB, which has none.
+    pub(crate) fn id(&self) -> u8 {
+        if self.source.kind == Kind::Mtb { 0 } else { TRACE_ID }
+    }
+
+    /// Whether the recording ends when the buffer was full as often as wanted.
+    #[must_use]
+    pub fn fills(&self) -> bool {
+        self.keep != Keep::Newest
+    }
+
     /// The number of pins through which the trace leaves; none if it can be read.
     #[must_use]
     pub const fn pins(&self) -> Option<u32> {
@@ -140,7 +151,8 @@ fn choose<C: Connection>(
     let sink = if let Some(ring) = request.chip.as_ref().and_then(|chip| chip.ring) {
         let memory = request.buffer.ok_or(Problem::BufferNeeded)?;
         let is_too_large = memory.1.is_power_of_two() && memory.1.trailing_zeros() > ring.most;
-        let fault = if is_too_large { Some(BufferFault::Large(1 << ring.most.min(31))) } else { fault_of(memory) };
+        let fault =
+            if is_too_large { Some(BufferFault::Large(1 << ring.most.min(31))) } else { fault_of(memory) };
         fault.map_or(Ok(()), |fault| Err(Problem::Buffer(fault)))?;
         let count = if request.keep == Keep::Newest { ring.of } else { memory.1 / 4 };
         Some(Sink::Ring(memory, Ring { count, ..ring }))

@@ -56,7 +56,7 @@ pub fn read<C: Connection>(
     client.attach()?;
     let mut registers = client.registers()?;
     registers.xpsr = registers.xpsr.or_else(|| special(client, XPSR).ok());
-    let stack_pointers = STACK_POINTERS.map(|number| special(client, number).ok());
+    let stack_pointers = stack_pointers(client);
     let mut memory = BTreeMap::new();
     let stacks = [Some(registers.general[13]), stack_pointers[0], stack_pointers[1]];
     let stacks = stacks.into_iter().flatten().map(|start| (start & !3, OF_STACK));
@@ -78,6 +78,11 @@ pub fn read<C: Connection>(
     let has_trace = has_mtb || trace.is_some();
     let was_running = status.is_ok_and(processor::runs);
     Ok(Halted { registers, stack_pointers, memory, trace, has_trace, was_running })
+}
+
+/// The process stack pointer and the main stack pointer of a processor that stands, if they can be read.
+pub fn stack_pointers<C: Connection>(client: &mut Client<C>) -> [Option<u32>; 2] {
+    STACK_POINTERS.map(|number| special(client, number).ok())
 }
 
 /// A register that GDB's numbering lacks: the debugger's own registers transfer it.
@@ -176,6 +181,7 @@ fn of_etm<C: Connection>(client: &mut Client<C>, found: &Found) -> Result<Option
         ended: Ended::Interrupted,
         has_lost: false,
         has_itm: false,
+        left: false,
         stands_at,
     }))
 }

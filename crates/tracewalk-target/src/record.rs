@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::chip::Chip;
-pub use crate::choice::{ITM_ID, Setup, TRACE_ID};
 use crate::choice::plan;
+pub use crate::choice::{ITM_ID, Setup, TRACE_ID};
 use crate::client::{Client, Stop};
 use crate::connection::Connection;
 use crate::plan::Execution;
@@ -95,15 +95,17 @@ pub struct Recording {
     pub has_lost: bool,
     /// Whether an ITM traced beside the source.
     pub has_itm: bool,
+    /// Whether the trace left through pins, so that there are no bytes.
+    pub left: bool,
     /// Where execution stood then.
     pub stands_at: u32,
 }
 
 impl Recording {
-    /// The text of a `capture.toml` for a file of the bytes, without an image.
+    /// The text of a `capture.toml` for a file of the bytes, or for a recording of the pins, without an image.
     #[must_use]
     pub fn description(&self, file: &str) -> String {
-        let mut text = head(file, self.source, self.cpu);
+        let mut text = head(file, (self.source, self.id), self.cpu, self.left);
         for (name, value) in &self.registers {
             text += &format!("{} = 0x{value:x}\n", name.to_lowercase());
         }
@@ -112,16 +114,21 @@ impl Recording {
 }
 
 /// The description of a file and of its source, up to the source's registers.
-pub(crate) fn head(file: &str, source: Kind, cpu: Option<&str>) -> String {
-    let (container, protocol) = match source {
-        Kind::Mtb => ("mtb", "mtb"),
-        Kind::Etmv3 => ("frames", "etmv3"),
-        _ => ("frames", "etmv4"),
+pub(crate) fn head(file: &str, (source, id): (Kind, u8), cpu: Option<&str>, left: bool) -> String {
+    let protocol = match source {
+        Kind::Mtb => "mtb",
+        Kind::Etmv3 => "etmv3",
+        _ => "etmv4",
     };
-    let id = if source == Kind::Mtb { String::new() } else { format!("id = 0x{TRACE_ID:02x}\n") };
+    let form = match source {
+        _ if left => "wire = \"port\"",
+        Kind::Mtb => "container = \"mtb\"",
+        _ => "container = \"frames\"",
+    };
+    let id = if id == 0 { String::new() } else { format!("id = 0x{id:02x}\n") };
     let cpu = cpu.map_or_else(String::new, |cpu| format!("cpu = \"{cpu}\"\n"));
     format!(
-        "[capture]\nfile = \"{file}\"\ncontainer = \"{container}\"\n\n[[source]]\n{id}protocol = \"{protocol}\"\n{cpu}\n[source.registers]\n"
+        "[capture]\nfile = \"{file}\"\n{form}\n\n[[source]]\n{id}protocol = \"{protocol}\"\n{cpu}\n[source.registers]\n"
     )
 }
 
@@ -209,7 +216,9 @@ impl<C: Connection> Session<C> {
             }
         });
         let recorded = match recorded {
-            Ok(ended) => execution.all(&setup.plan.stop).and_then(|()| taken(&mut execution, setup, full, ended)),
+            Ok(ended) => {
+                execution.all(&setup.plan.stop).and_then(|()| taken(&mut execution, setup, full, ended))
+            }
             Err(problem) => {
                 execution.as_far_as_possible(&setup.plan.stop);
                 Err(problem)
@@ -329,8 +338,11 @@ fn taken<C: Connection>(
     let mut address = None;
     let bytes = match setup.sink {
         Sink::Memory(_) if setup.keep != Keep::Newest => {
-            // The bytes are in order, and more than the buffer has.
-            execution.noted.clear();
+            // What a buffer in which all of it has room would show.
+            let written = u32::try_from(full.len()).unwrap_or(u32::MAX) & !7;
+            let room = written.saturating_add(8).next_power_of_two().max(16);
+            execution.noted.insert("MTB_POSITION", written);
+            execution.noted.insert("MTB_MASTER", room.trailing_zeros() - 4);
             full
         }
         Sink::Memory((start, size)) => {
@@ -354,12 +366,13 @@ fn taken<C: Connection>(
         bytes,
         address,
         source: setup.source.kind,
-        id: if setup.source.kind == Kind::Mtb { 0 } else { TRACE_ID },
+        id: setup.id(),
         cpu: setup.cpu,
         registers: execution.noted.clone(),
         ended,
         has_lost,
         has_itm: setup.has_itm,
+        left: setup.pins().is_some(),
         stands_at: execution.client.registers()?.general[15],
     })
 }

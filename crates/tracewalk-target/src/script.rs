@@ -64,10 +64,17 @@ impl Dialect {
 #[must_use]
 pub fn script(dialect: Dialect, setup: &Setup, until: Until) -> String {
     let hex = |value: u32| format!("0x{value:x}");
-    let describe = |text: &str| text.lines().map(|line| ("describe", vec![dialect.text(line)])).collect::<Vec<_>>();
+    let describe =
+        |text: &str| text.lines().map(|line| ("describe", vec![dialect.text(line)])).collect::<Vec<_>>();
     let steps = |steps: &[Step]| steps.iter().map(|step| of_step(dialect, step)).collect::<Vec<_>>();
+    let file = if setup.pins().is_some() { "port.vcd" } else { "trace.bin" };
     let mut lines = vec![("begin", Vec::new())];
-    lines.extend(describe(&record::head("trace.bin", setup.source.kind, setup.cpu)));
+    lines.extend(describe(&record::head(
+        file,
+        (setup.source.kind, setup.id()),
+        setup.cpu,
+        setup.pins().is_some(),
+    )));
     lines.extend(steps(&setup.plan.setup));
     lines.push(match until {
         Until::Address(address) => ("run_to", vec![hex(address)]),

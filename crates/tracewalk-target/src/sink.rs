@@ -34,7 +34,9 @@ impl fmt::Display for Sink {
         match *self {
             Self::Etb(base) => write!(f, "the ETB at 0x{base:08x}"),
             Self::Tmc(base) => write!(f, "the TMC at 0x{base:08x}"),
-            Self::Etr(_, (address, bytes)) | Self::Memory((address, bytes)) | Self::Ring((address, bytes), _) => {
+            Self::Etr(_, (address, bytes))
+            | Self::Memory((address, bytes))
+            | Self::Ring((address, bytes), _) => {
                 write!(f, "{bytes} bytes of memory at 0x{address:08x}")
             }
             Self::Pins(base, width) => write!(f, "{width} pins of the TPIU at 0x{base:08x}"),

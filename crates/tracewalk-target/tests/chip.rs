@@ -34,7 +34,8 @@ impl Chip {
         let folder = tempfile::tempdir().expect("room for a folder");
         let program = |extension: &str| shared(&format!("corpus/record/programs/{program}.{extension}"));
         let mut command = Command::new("python3");
-        let program_of_it = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tracewalk-target/tests/support/target.py");
+        let program_of_it =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tracewalk-target/tests/support/target.py");
         command.arg(program_of_it).arg(shared("sim")).arg(chip);
         command.arg("--run").arg(program("run")).arg("--elf").arg(program("elf")).args([front, "0"]);
         command.arg("--state").arg(folder.path().join("state")).arg("--log").arg(folder.path().join("log"));

@@ -146,7 +146,17 @@ fn heavy_a_chip_is_recorded_through_the_genuine_pyocd() {
     assert_recorded(|file, program, port| {
         let chip = Chip::through("--probe", file, program, &[]);
         let mut command = Command::new(pyocd());
-        command.args(["gdbserver", "-t", "cortex_m", "-M", "attach", "-T", "0", "-O", "resume_on_disconnect=false"]);
+        command.args([
+            "gdbserver",
+            "-t",
+            "cortex_m",
+            "-M",
+            "attach",
+            "-T",
+            "0",
+            "-O",
+            "resume_on_disconnect=false",
+        ]);
         command.args(["-u", &format!("remote:127.0.0.1:{}", chip.port), "-p", &port.to_string()]);
         let server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         (chip, Server(server.expect("pyOCD runs")))

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser as _;
 use clap::{Args, ValueHint};
+use tracewalk_target::script::Dialect;
 
 pub(crate) const RECORD_EXAMPLES: &str = "\
 Examples:
@@ -115,7 +117,8 @@ pub(crate) struct Record {
     #[arg(long, value_name = "VARIABLE|ADDRESS:SIZE", help_heading = "Target")]
     pub(crate) buffer: Option<Memory>,
 
-    /// A chip whose trace units are in no ROM table: rp2350, or a file that describes one.
+    /// A chip of which more has to be known than its ROM tables say: lpc43xx, nrf52840, rp2350, stm32f4, stm32h7, or a file that describes
+    /// one. With nrf52840 and stm32f4 the trace leaves through pins, for a logic analyser.
     #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]
     pub(crate) chip: Option<String>,
 
@@ -127,6 +130,20 @@ pub(crate) struct Record {
     #[arg(long, value_name = "FUNCTION|ADDRESS|SECONDS", help_heading = "Target")]
     pub(crate) until: Option<End>,
 
+    /// End when the buffer is full, in place of keeping the newest trace: an MTB halts the processor for it, and memory that a DMA channel
+    /// fills can do so, too.
+    #[arg(long, help_heading = "Target")]
+    pub(crate) head: bool,
+
+    /// Record several times, each up to --until, into folders of this one: 1, 2 … An MTB halts the processor when its buffer is full, and
+    /// goes on after it was read, so that all is one recording of up to N buffers without a gap.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["head", "dry_run", "script"], help_heading = "Target")]
+    pub(crate) repeat: Option<u32>,
+
+    /// Record exceptions with their times beside an ETM, by the ITM and the DWT.
+    #[arg(long, help_heading = "Target")]
+    pub(crate) itm: bool,
+
     /// The program's ELF file. A copy goes into the recording.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) image: Option<PathBuf>,
@@ -135,9 +152,10 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "Output")]
     pub(crate) dry_run: bool,
 
-    /// Print a script for GDB instead, which makes the same accesses and writes trace.bin; only reads are made.
-    #[arg(long, conflicts_with_all = ["dry_run", "reset"], help_heading = "Output")]
-    pub(crate) script: bool,
+    /// Print a script for gdb, openocd or pyocd instead, which makes the same accesses and writes trace.bin and capture.toml; only reads
+    /// are made.
+    #[arg(long, value_name = "PROGRAM", value_parser = clap::builder::PossibleValuesParser::new(["gdb", "openocd", "pyocd"]).try_map(|name| name.parse::<Dialect>()), conflicts_with_all = ["dry_run", "reset"], help_heading = "Output")]
+    pub(crate) script: Option<Dialect>,
 
     /// The folder of the recording, which must be empty if it exists.
     #[arg(short, long, value_name = "FOLDER", required_unless_present_any = ["dry_run", "script"], value_hint = ValueHint::DirPath, help_heading = "Output")]

@@ -8,9 +8,9 @@ use std::path::Path;
 use tracewalk_input::capture::stream::Stop;
 use tracewalk_input::image::{self, Image, ImageForm, ImageKind, Segment};
 use tracewalk_target::chip::{Chip, KNOWN};
-use tracewalk_target::record::{Ended, Recording, Request, Session, Setup, Until};
+use tracewalk_target::record::{Ended, Keep, Recording, Request, Session, Setup, Until};
 use tracewalk_target::rom::Kind;
-use tracewalk_target::{Problem, script};
+use tracewalk_target::{Problem, halted, script};
 
 use super::target;
 use crate::args::{End, Memory, Record};
@@ -22,6 +22,8 @@ use crate::task::{Reads, Task};
 
 /// The file of the trace in a recording.
 const TRACE: &str = "trace.bin";
+/// The file of the pins' recording, which someone else makes.
+const PORT: &str = "port.vcd";
 
 impl Task for Record {
     fn reads(&self) -> Reads<'_> {
@@ -48,37 +50,37 @@ impl Task for Record {
             buffer: self.buffer.as_ref().map(|buffer| memory(buffer, program, image.as_ref())).transpose()?,
             until: until(self.until.as_ref(), program)?,
             chip: self.chip.as_deref().map(chip).transpose()?,
+            keep: match self.repeat {
+                None if self.head => Keep::Fills(1),
+                None => Keep::Newest,
+                Some(times) => Keep::Fills(times),
+            },
+            itm: self.itm,
         };
         let failure = |problem: Problem| target::failure(&self.gdb, &problem);
         let stop = Stop::default();
-        signals::end_stream(stop.clone());
+        signals::end_recording(stop.clone());
         let mut session = Session::new(target::client(&self.gdb)?).map_err(failure)?;
         let reset = if self.reset { session.reset().map_err(failure) } else { Ok(()) };
-        let planned = reset
-            .and_then(|()| self.check(&mut session, &request))
-            .and_then(|()| session.plan(&request, self.only_prints()).map_err(failure));
-        let done = planned.and_then(|setup| match &self.output {
-            Some(folder) if !self.only_prints() => {
-                // A folder that cannot be written is found before the target runs.
-                let folder = OutputFolder::new(folder)?;
-                messages.note("recording", chosen(&setup));
-                let recorded = session.record(&setup, request.until, &|| stop.is_requested());
-                let recording = recorded.map_err(failure)?;
-                self.write(&recording, folder)?;
-                messages.note("recorded", ended(&recording));
-                if recording.has_lost {
-                    messages.warning(
-                        "recording_lost",
-                        "the chip lost a part of the trace: nothing took it in time",
-                    );
+        let done = reset.and_then(|()| self.check(&mut session, &request)).and_then(|()| {
+            let planned = match session.plan(&request, self.only_prints()) {
+                Err(Problem::KeepsNewest { .. }) if self.repeat.is_some() => {
+                    session.plan(&Request { keep: Keep::Newest, ..request.clone() }, false)
                 }
-                Ok(())
+                planned => planned,
+            };
+            let setup = planned.map_err(failure)?;
+            match (&self.output, self.script) {
+                (Some(folder), None) if !self.dry_run => {
+                    self.record(&mut session, &setup, request.until, folder, messages, &stop)
+                }
+                (_, Some(dialect)) => {
+                    let text =
+                        format!("# {}\n{}", chosen(&setup), script::script(dialect, &setup, request.until));
+                    write_to(None, |out| out.write_all(text.as_bytes()))
+                }
+                _ => write_to(None, |out| out.write_all(printed(&setup).as_bytes())),
             }
-            _ if self.script => {
-                let text = format!("# {}\n{}", chosen(&setup), script::gdb(&setup, request.until));
-                write_to(None, |out| out.write_all(text.as_bytes()))
-            }
-            _ => write_to(None, |out| out.write_all(printed(&setup).as_bytes())),
         });
         session.leave().map_err(failure)?;
         done
@@ -88,12 +90,79 @@ impl Task for Record {
 impl Record {
     /// Whether nothing is set up.
     const fn only_prints(&self) -> bool {
-        self.dry_run || self.script
+        self.dry_run || self.script.is_some()
     }
 
-    /// Refuses a program that the chip does not hold: its end would never be reached.
+    /// Records once, or as often as wanted, into a folder.
+    fn record(
+        &self,
+        session: &mut Session<TcpStream>,
+        setup: &Setup,
+        until: Until,
+        folder: &Path,
+        messages: &Messages,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let is_one = setup.fills() || self.repeat.is_none();
+        if !is_one && until == Until::Asked {
+            return Err(Failure::input(
+                "no_end",
+                format!(
+                    "{} keeps the newest trace, so each of several recordings needs an end",
+                    setup.sink()
+                ),
+                "give it with --until",
+            ));
+        }
+        // A folder that cannot be written is found before the target runs.
+        let output = OutputFolder::new(folder)?;
+        messages.note("recording", chosen(setup));
+        let times = if is_one { 1 } else { self.repeat.unwrap_or(1) };
+        for time in 1..=times {
+            let recorded = session.record(setup, until, &|| stop.is_requested());
+            let recording = match recorded.map_err(|problem| target::failure(&self.gdb, &problem)) {
+                Ok(recording) => recording,
+                // What was recorded before is kept.
+                Err(failure) if time > 1 => return output.finish().and(Err(failure)),
+                Err(failure) => return Err(failure),
+            };
+            let within = if is_one { String::new() } else { format!("{time}/") };
+            self.write(&recording, &output, &within)?;
+            messages.note("recorded", ended(&recording));
+            if recording.left {
+                let file = folder.join(PORT);
+                let text =
+                    format!("the trace left through the pins: save their recording as {}", file.display());
+                messages.note("recorded_pins", text);
+            }
+            if recording.has_lost {
+                messages
+                    .warning("recording_lost", "the chip lost a part of the trace: nothing took it in time");
+            }
+            if stop.is_requested() {
+                break;
+            }
+        }
+        output.finish()
+    }
+
+    /// Refuses a buffer that a stack uses, and a program that the chip does not hold: its end would never be reached.
     fn check(&self, session: &mut Session<TcpStream>, request: &Request) -> Result<(), Failure> {
         const BYTES: usize = 16;
+        if let Some((address, bytes)) = request.buffer.filter(|_| !self.only_prints()) {
+            let mut stacks = halted::stack_pointers(session.client()).to_vec();
+            stacks.push(session.client().registers().ok().map(|registers| registers.general[13]));
+            // A stack that begins at the buffer's end grows into it.
+            let inside =
+                |stack: &u32| *stack > address && u64::from(*stack) <= u64::from(address) + u64::from(bytes);
+            if let Some(stack) = stacks.into_iter().flatten().find(inside) {
+                return Err(Failure::input(
+                    "buffer_in_use",
+                    format!("a stack at 0x{stack:08x} uses the memory of --buffer"),
+                    "give memory that the program does not use with --buffer",
+                ));
+            }
+        }
         let (Some(file), Until::Address(address)) = (&self.image, request.until) else { return Ok(()) };
         let image = program(file)?;
         let inside = |segment: &&Segment| {
@@ -120,10 +189,13 @@ impl Record {
         ))
     }
 
-    /// Writes a folder that every command opens.
-    fn write(&self, recording: &Recording, folder: OutputFolder) -> Result<(), Failure> {
-        let mut description = recording.description(TRACE);
-        let mut files = vec![(TRACE.to_owned(), recording.bytes.clone())];
+    /// Writes the files of a folder that every command opens, in this part of the output.
+    fn write(&self, recording: &Recording, folder: &OutputFolder, within: &str) -> Result<(), Failure> {
+        let mut description = recording.description(if recording.left { PORT } else { TRACE });
+        let mut files = Vec::new();
+        if !recording.left {
+            files.push((TRACE.to_owned(), recording.bytes.clone()));
+        }
         if let Some(image) = &self.image {
             let name = image.file_name().map_or_else(|| "program.elf".into(), |name| name.to_string_lossy());
             let bytes = read(image)?;
@@ -135,11 +207,14 @@ impl Record {
             files.push((name.into_owned(), bytes));
         }
         files.push(("capture.toml".to_owned(), description.into_bytes()));
+        let made = std::fs::create_dir_all(folder.staging().join(within));
+        made.map_err(|error| Failure::write(Path::new(within), error))?;
         for (name, bytes) in files {
-            let written = folder.create(&name).and_then(|mut file| file.write_all(&bytes));
+            let written =
+                folder.create(&format!("{within}{name}")).and_then(|mut file| file.write_all(&bytes));
             written.map_err(|error| Failure::write(Path::new(&name), error))?;
         }
-        folder.finish()
+        Ok(())
     }
 }
 
@@ -266,6 +341,7 @@ fn ended(recording: &Recording) -> String {
     let how = match recording.ended {
         Ended::Reached => "reached".to_owned(),
         Ended::Interrupted => "interrupted at".to_owned(),
+        Ended::Full => "the buffer was full at".to_owned(),
         Ended::Stopped(signal) => format!("the target stopped, with signal {signal}, at"),
     };
     format!("{how} 0x{:08x}; {} bytes of trace", recording.stands_at, recording.bytes.len())

@@ -42,6 +42,8 @@ pub(super) fn failure(server: &Server, problem: &Problem) -> Failure {
             "give memory that the program does not use with --buffer VARIABLE or --buffer ADDRESS:SIZE"
         }
         Problem::Buffer(_) => "give other memory with --buffer",
+        Problem::KeepsNewest { .. } => "leave --head out, and end earlier with --until",
+        Problem::NoItm => "leave --itm out",
         Problem::Reset => "look for a watchdog, or a fault that resets the chip",
         Problem::Unit { .. } | Problem::Access { .. } => {
             "the chip may protect it, or need its power or clock switched on first; see its reference manual"
