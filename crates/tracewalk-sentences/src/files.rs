@@ -56,6 +56,7 @@ pub(super) fn of_capture(error: &CaptureError) -> Option<String> {
              the file"
                 .to_owned(),
         ),
+        Kind::SeveralDescriptions { .. } => Some("give one of these files".to_owned()),
         Kind::NotADirectory => Some("give --root a directory that holds the files".to_owned()),
         Kind::UnknownKey { nearest: "", place, .. } if place == OUTSIDE_TABLES => {
             Some("a key belongs to `[capture]`, a `[[source]]` or an `[[image]]`".to_owned())

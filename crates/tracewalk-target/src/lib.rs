@@ -27,7 +27,7 @@ pub mod connection;
 pub mod halted;
 pub mod packet;
 pub mod plan;
-mod problem;
+pub mod problem;
 mod processor;
 pub mod record;
 pub mod rom;

@@ -1,6 +1,6 @@
 //! The accesses that set trace units up, let the target run, and switch the units off: data that can be printed or carried out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::client::Client;
@@ -95,6 +95,9 @@ pub struct Plan {
     pub restore: Vec<Step>,
 }
 
+/// The register that opens the software lock.
+pub(crate) const LOCK: &str = "LAR";
+
 /// How often a register is read that has to change.
 const POLLS: u32 = 200;
 
@@ -167,12 +170,14 @@ pub struct Execution<'a, C> {
     before: BTreeMap<u32, u32>,
     /// The values that were read for the description.
     pub noted: BTreeMap<&'static str, u32>,
+    /// The units whose state was changed, by their addresses.
+    touched: BTreeSet<u32>,
 }
 
 impl<'a, C: Connection> Execution<'a, C> {
     /// Nothing has been carried out.
     pub fn new(client: &'a mut Client<C>) -> Self {
-        Self { client, before: BTreeMap::new(), noted: BTreeMap::new() }
+        Self { client, before: BTreeMap::new(), noted: BTreeMap::new(), touched: BTreeSet::new() }
     }
 
     /// Carries steps out, up to the first that fails.
@@ -184,6 +189,15 @@ impl<'a, C: Connection> Execution<'a, C> {
         steps.iter().try_for_each(|step| self.step(step))
     }
 
+    /// Carries out the steps for units that were changed. Others may be someone else's.
+    pub fn undo(&mut self, steps: &[Step]) {
+        for step in steps {
+            if self.touched.contains(&step.register().base) {
+                let _ = self.step(step);
+            }
+        }
+    }
+
     /// Carries out all steps that can be, to leave the target as it was found.
     pub fn as_far_as_possible(&mut self, steps: &[Step]) {
         for step in steps {
@@ -192,6 +206,12 @@ impl<'a, C: Connection> Execution<'a, C> {
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Problem> {
+        // A lock that is open changes nothing.
+        if let Step::Write(at, _) | Step::Set { at, .. } | Step::Change { at, .. } = step
+            && at.name != LOCK
+        {
+            self.touched.insert(at.base);
+        }
         match *step {
             Step::Write(at, value) => self.client.write_word(at.address(), value),
             Step::Set { at, value, mask } => {

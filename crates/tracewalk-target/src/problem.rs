@@ -112,6 +112,8 @@ pub enum Fault {
     Off,
     /// It does not reach the state that a step waits for.
     Stuck,
+    /// Another debugger, or the program itself, uses it.
+    Claimed,
     /// It has no trace of exceptions.
     NoTrace,
     /// It does not halt the processor when its buffer is full.
@@ -154,6 +156,7 @@ impl Problem {
                 Fault::NotAllowed => "trace_not_allowed",
                 Fault::Off => "unit_off",
                 Fault::Stuck => "unit_stuck",
+                Fault::Claimed => "unit_claimed",
                 Fault::NoTrace => "unit_without_trace",
                 Fault::HaltsNot => "unit_halts_not",
                 Fault::Kept { .. } => "unit_refuses",
@@ -232,6 +235,12 @@ impl fmt::Display for Problem {
                     Fault::Off => write!(f, "the {unit} at 0x{base:08x} has no power or no clock"),
                     Fault::Stuck => {
                         write!(f, "the {unit} at 0x{base:08x} does not become ready: {at} does not change")
+                    }
+                    Fault::Claimed => {
+                        write!(
+                            f,
+                            "the {unit} at 0x{base:08x} is claimed by another debugger or by the program"
+                        )
                     }
                     Fault::NoTrace => write!(f, "the {unit} at 0x{base:08x} does not trace exceptions"),
                     Fault::HaltsNot => write!(

@@ -220,11 +220,11 @@ impl<C: Connection> Session<C> {
                 execution.all(&setup.plan.stop).and_then(|()| taken(&mut execution, setup, full, ended))
             }
             Err(problem) => {
-                execution.as_far_as_possible(&setup.plan.stop);
+                execution.undo(&setup.plan.stop);
                 Err(problem)
             }
         };
-        execution.as_far_as_possible(&setup.plan.restore);
+        execution.undo(&setup.plan.restore);
         recorded
     }
 

@@ -224,3 +224,17 @@ fn a_breakpoint_where_the_processor_stands_does_not_end_the_next_recording() {
     assert!(twice.iter().all(|recording| recording.ended == Ended::Reached && recording.bytes.len() > 100));
     let _: Value = chip.state().0;
 }
+
+#[tracewalk_corpus::test]
+fn a_buffer_that_someone_has_claimed_is_left_alone() {
+    let preset = tempfile::NamedTempFile::new().expect("room for a file");
+    let claimed = "0xE000EDFC 0x01000000\n0xE0042FB0 0xC5ACCE55\n0xE0042FA4 1\n0xE0042020 1\n";
+    std::fs::write(preset.path(), claimed).expect("room for a file");
+    let chip =
+        Chip::new("m3-etm-etb", "gauge-m3", &["--preset", preset.path().to_str().expect("a plain name")]);
+    assert_eq!(recorded(&chip, &until(&chip, "test_done")), Err("unit_claimed".to_owned()));
+    let (state, log) = chip.state();
+    assert!(!log.contains("core runs") && log.contains("r 0xe0042fa4 4 0x1"), "{log}");
+    // It goes on as it did: what follows the refusal must not switch it off.
+    assert_eq!(number(&state["registers"]["etb"]["0x20"]), 1, "{log}");
+}

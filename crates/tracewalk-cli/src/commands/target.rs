@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewalk_input::image::{Image, ImageRequest};
 use tracewalk_target::client::Client;
 use tracewalk_target::connection::connect;
+use tracewalk_target::problem::Fault;
 use tracewalk_target::{Problem, halted};
 
 use crate::args::Server;
@@ -44,6 +45,7 @@ pub(super) fn failure(server: &Server, problem: &Problem) -> Failure {
         Problem::Buffer(_) => "give other memory with --buffer",
         Problem::KeepsNewest { .. } => "leave --head out, and end earlier with --until",
         Problem::NoItm => "leave --itm out",
+        Problem::Unit { fault: Fault::Claimed, .. } => "end the other debugger, or reset the chip",
         Problem::Reset => "look for a watchdog, or a fault that resets the chip",
         Problem::Unit { .. } | Problem::Access { .. } => {
             "the chip may protect it, or need its power or clock switched on first; see its reference manual"

@@ -66,10 +66,17 @@ pub enum CaptureErrorKind {
         /// The first of its files, by name.
         files: Vec<String>,
     },
+    /// The directory holds several descriptions.
+    SeveralDescriptions {
+        /// Their names.
+        files: Vec<String>,
+    },
     /// A directory that descriptions may use does not exist.
     NotADirectory,
     /// The text is not TOML, in the parser's words.
     Toml(String),
+    /// The text is not YAML, or more of YAML than is read, in the parser's words.
+    Yaml(String),
     /// A line is neither `[section]`, `key=value` nor a comment.
     Line {
         /// The line.
@@ -212,7 +219,10 @@ impl fmt::Display for CaptureErrorKind {
                 if files.is_empty() { Ok(()) } else { write!(f, ", but {}", files.join(", ")) }
             }
             Self::NotADirectory => f.write_str("no such directory"),
-            Self::Toml(message) => f.write_str(message),
+            Self::SeveralDescriptions { files } => {
+                write!(f, "has several descriptions: {}", files.join(", "))
+            }
+            Self::Toml(message) | Self::Yaml(message) => f.write_str(message),
             Self::Line { found } => {
                 write!(f, "expected `[section]`, `key=value` or a comment, found `{found}`")
             }

@@ -7,15 +7,25 @@ use super::contents::Capture;
 use super::error::CaptureError;
 use super::format::{Format, Given, Holds, no_description, refuse_options};
 use super::wire::{self, Recording, WireOptions};
-use super::{description, dstream, perf, snapshot};
+use super::{cmsis, description, dstream, perf, snapshot};
 use crate::bytes::Bytes;
 use crate::file;
 use crate::origin::{Origin, Stated};
 use crate::text::{Letters, letters};
 
 /// The formats. The first one that recognises a file opens it; the last one accepts every file.
-pub(super) const FORMATS: &[Format] =
-    &[snapshot::FORMAT, description::FORMAT, perf::FORMAT, DIRECTORY, RECORDING, ELF, DSTREAM, TEXT, TRACE];
+pub(super) const FORMATS: &[Format] = &[
+    snapshot::FORMAT,
+    description::FORMAT,
+    cmsis::FORMAT,
+    perf::FORMAT,
+    DIRECTORY,
+    RECORDING,
+    ELF,
+    DSTREAM,
+    TEXT,
+    TRACE,
+];
 
 /// The format of a file.
 pub(super) fn format_of(given: &Given) -> &'static Format {

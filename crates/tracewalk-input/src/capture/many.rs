@@ -66,7 +66,8 @@ pub fn is_described(path: &Path) -> bool {
 
 /// Whether a directory has a description.
 fn describes(path: &Path) -> bool {
-    ["snapshot.ini", "capture.toml"].iter().any(|name| path.join(name).is_file())
+    let is_named = ["snapshot.ini", "capture.toml"].iter().any(|name| path.join(name).is_file());
+    is_named || !super::cmsis::descriptions(path).is_empty()
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@
 
 mod arrangement;
 mod buffers;
+mod cmsis;
 mod container;
 mod contents;
 mod description;
@@ -47,6 +48,7 @@ mod unused;
 pub mod wire;
 mod write;
 mod write_snapshot;
+mod yaml;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -71,8 +73,8 @@ pub use write::{DescribeError, Written};
 pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource, TraceBytes};
 
 impl Capture {
-    /// Opens what `path` names: a directory with a `snapshot.ini` or `capture.toml`, one of these files, a recording of
-    /// a logic analyser, or a file of trace bytes. `-` is standard input.
+    /// Opens what `path` names: a directory with a `snapshot.ini`, `capture.toml` or `*.ctrace-run.yml`, one of these files, a recording
+    /// of a logic analyser, or a file of trace bytes. `-` is standard input.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The Embedded Trace Buffer (DDI 0314H, 9; DDI 0480G, 3.11). Its pointers count words.
 
-use super::unlock;
+use super::{unclaimed, unlock};
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::plan::{Register, Step};
@@ -48,6 +48,7 @@ pub(crate) fn setup(base: u32) -> Vec<Step> {
     let at = |name, offset| register(UNIT, base, name, offset);
     let mut steps = unlock(UNIT, base).to_vec();
     steps.extend([
+        unclaimed(UNIT, base),
         capture(UNIT, base, false),
         format(UNIT, base, 1),
         Step::Write(at("RRP", 0x14), 0),

@@ -2,7 +2,7 @@
 
 use super::etb::{capture, format, register};
 use super::tmc::{FORMATS, UNIT, ready};
-use super::unlock;
+use super::{unclaimed, unlock};
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::plan::Step;
@@ -15,6 +15,7 @@ pub(crate) fn setup(base: u32, (address, bytes): (u32, u32)) -> Vec<Step> {
     let at = |name, offset| register(UNIT, base, name, offset);
     let mut steps = unlock(UNIT, base).to_vec();
     steps.extend([
+        unclaimed(UNIT, base),
         capture(UNIT, base, false),
         ready(base),
         Step::Set { at: at("RSZ", 0x04), value: bytes / 4, mask: u32::MAX },

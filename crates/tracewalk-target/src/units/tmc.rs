@@ -1,7 +1,7 @@
 //! The Trace Memory Controller with a memory of its own (DDI 0461B).
 
 use super::etb::{MOST_WORDS, capture, flush, format, register};
-use super::unlock;
+use super::{unclaimed, unlock};
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::plan::{Register, Step};
@@ -26,6 +26,7 @@ pub(crate) fn setup(base: u32) -> Vec<Step> {
     let at = |name, offset| register(UNIT, base, name, offset);
     let mut steps = unlock(UNIT, base).to_vec();
     steps.extend([
+        unclaimed(UNIT, base),
         capture(UNIT, base, false),
         ready(base),
         // A circular buffer: an ETF would pass trace on otherwise.

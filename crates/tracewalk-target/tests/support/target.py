@@ -190,6 +190,8 @@ def serve_jtag(chip, port):
             Jtag(chip).serve(connection)
 
 
+# IHI 0029E, B2.3.4; here a plain register.
+units.Etb.writable = units.Etb.writable | {0xFA4: 0xF}
 units.KINDS.update(mtb=Mtb, etr=Etr, dwt=Dwt, itm=lambda chip, spec: Itm(chip, spec) if 'to' in spec else units.Itm(chip, spec))
 simulated.Core = Core
 if '--jtag' in sys.argv:
