@@ -234,9 +234,11 @@ pub(crate) fn other_sources(
     }
 }
 
-/// Reports zeros around a source's bytes that no A-sync has, if there are no frames.
+/// Reports zeros around a source's bytes that no A-sync has, if there are no frames. The zeros before 0x80 may be up to 64,
+/// of which a trace unit sends at most 11.
 fn unfilled(buffer: &Buffer, observer: &dyn Observer) {
     const MOST_OF_AN_A_SYNC: u64 = 64;
+    const MOST_SENT: u64 = 11;
     let zeros = |bytes: &mut dyn Iterator<Item = &u8>| {
         let count = bytes.take_while(|byte| **byte == 0).count() as u64;
         if count > MOST_OF_AN_A_SYNC { count } else { 0 }

@@ -24,9 +24,12 @@ use crate::plan::{Register, Step};
 use crate::rom::{Kind, Unit};
 
 /// The chips that are built in: the name, and the file's text.
-pub const KNOWN: [(&str, &str); 5] = [
+pub const KNOWN: [(&str, &str); 8] = [
+    ("imxrt1050", include_str!("../chips/imxrt1050.txt")),
     ("lpc43xx", include_str!("../chips/lpc43xx.txt")),
     ("nrf52840", include_str!("../chips/nrf52840.txt")),
+    ("nrf5340", include_str!("../chips/nrf5340.txt")),
+    ("nrf9160", include_str!("../chips/nrf9160.txt")),
     ("rp2350", include_str!("../chips/rp2350.txt")),
     ("stm32f4", include_str!("../chips/stm32f4.txt")),
     ("stm32h7", include_str!("../chips/stm32h7.txt")),
@@ -213,6 +216,12 @@ mod tests {
             assert!(
                 chip.ring.is_some() || chip.pins.is_some() || !chip.units.is_empty() || *name == *"lpc43xx"
             );
+            let restored = chip.steps(Phase::Restore, Filled::default());
+            for step in chip.steps(Phase::Setup, Filled::default()) {
+                let is_undone =
+                    || restored.iter().any(|other| other.register().address() == step.register().address());
+                assert!(!matches!(step, Step::Change { .. }) || is_undone(), "{name}: {step}");
+            }
         }
         let chip = Chip::parse("setup DMA CTRL 0x100 write 0x1|RING\nsetup DMA TO 0x104 write BUFFER")
             .expect("two items");

@@ -179,6 +179,39 @@ fn a_trace_leaves_through_pins() {
     }
 }
 
+#[tracewalk_corpus::test]
+fn pins_of_other_chips_are_given_back() {
+    let rows: [(&str, &[&str], &[&str]); 2] = [
+        (
+            "nrf5340",
+            &["0xe0080000", "0x50842000", "0x50003000"],
+            &["0x50842730 4 0x70000301", "0xe0080504 4 0xc", "0xe0080514 4 0x8", "0xe0080518 4 0x1"],
+        ),
+        (
+            "imxrt1050",
+            &["0x400fc000", "0x401f8000"],
+            &["0x400fc068 4 0xc00000", "0x401f816c 4 0x2", "0x401f8158 4 0x3", "0x401f8348 4 0xf1"],
+        ),
+    ];
+    for (name, blocks, written) in rows {
+        let file = changed("m3-bare", |chip| {
+            let block = |base: &&str| json!({ "kind": "block", "name": base, "base": base });
+            chip["units"].as_array_mut().expect("units").extend(blocks.iter().map(block));
+        });
+        let chip = Chip::of(file.path(), "gauge-m3", &[]);
+        let request = Request { chip: known(name), ..until(&chip, "test_done") };
+        assert_eq!(recorded(&chip, &request).expect(name).ended, Ended::Reached, "{name}");
+        let (state, log) = chip.state();
+        assert!(log.contains("bytes went to the pins") && state["tracing"] == json!([]), "{name}: {log}");
+        for access in written {
+            assert!(log.contains(&format!("w {access}")), "{name}: {access}: {log}");
+            let address = access.split(' ').next().expect("an address");
+            let last = log.lines().rfind(|line| line.starts_with(&format!("w {address}")));
+            assert!(last.is_some_and(|line| line.ends_with(" 0x0")), "{name}: {address}: {last:?}");
+        }
+    }
+}
+
 /// Chips whose files name units that no table has.
 #[tracewalk_corpus::test]
 fn units_are_found_by_a_chips_file() {
@@ -211,6 +244,29 @@ fn units_are_found_by_a_chips_file() {
     let (_, log) = chip.state();
     let writes = log.lines().filter(|line| line.starts_with("w 0x40043128")).collect::<Vec<_>>();
     assert_eq!(writes, ["w 0x40043128 4 0x0", "w 0x40043128 4 0x1"]);
+    let file = changed("m7-etm4-tmc", |chip| {
+        unit(chip, "rom")["entries"] = json!(["0xE00FE000"]);
+        unit(chip, "etm")["to"] = "second.0".into();
+        let funnel = unit(chip, "funnel");
+        (funnel["base"], funnel["to"]) = ("0xe005a000".into(), "etb".into());
+        *unit(chip, "tmc") = json!({ "kind": "etb", "base": "0xe0051000", "words": 512 });
+        let units = chip["units"].as_array_mut().expect("units");
+        units.extend([
+            json!({ "kind": "funnel", "name": "second", "base": "0xe005b000", "to": "funnel.0" }),
+            json!({ "kind": "block", "name": "tad", "base": "0xe0080000" }),
+            json!({ "kind": "block", "name": "replicator", "base": "0xe0058000" }),
+        ]);
+    });
+    let chip = Chip::of(file.path(), "gauge-m3", &[]);
+    let recording = recorded(&chip, &Request { chip: known("nrf9160"), ..until(&chip, "test_done") });
+    let bytes = recording.expect("a recording").bytes;
+    assert!(bytes.len() > 100 && bytes.len() <= 2048, "{} bytes", bytes.len());
+    let (state, log) = chip.state();
+    assert!(state["tracing"] == json!([]) && log.contains("w 0xe0080000 4 0x1"), "{log}");
+    assert!(
+        log.lines().rfind(|line| line.starts_with("w 0xe0080500")) == Some("w 0xe0080500 4 0x0"),
+        "{log}"
+    );
 }
 
 /// A recording that ends where it begins goes once around.

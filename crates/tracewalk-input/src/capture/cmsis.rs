@@ -41,7 +41,7 @@ pub(super) const FORMAT: Format = Format {
     names: |given| {
         let files = descriptions(&given.path);
         let raw = files.iter().flat_map(|file| channels(file).into_iter().map(|(_, raw)| raw));
-        raw.chain(files.iter().cloned().filter(|file| *file != given.path)).collect()
+        raw.chain(files.iter().filter(|file| **file != given.path).cloned()).collect()
     },
 };
 

@@ -77,10 +77,14 @@ impl<D: Decode> Packets<D> {
         self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
     }
 
-    /// The source ends here: gives the last items. Zeros up to the end that are too many for an A-sync are the rest of a
-    /// buffer that was not filled: unsynchronised bytes.
+    /// The source ends here: gives the last items. Zeros up to the end that are more than a trace unit sends in an A-sync are
+    /// the rest of a buffer that was not filled: unsynchronised bytes.
     pub fn finish(&mut self, taker: &mut impl TakeItem<D::Packet>) {
-        if self.is_padding() && self.carried.iter().all(|byte| *byte == 0) {
+        let are_many = D::A_SYNC.is_some_and(|a_sync| self.carried.len() >= a_sync.shortest().len());
+        if (self.is_padding() || are_many) && self.carried.iter().all(|byte| *byte == 0) {
+            if !self.is_padding() {
+                self.close_gap(taker);
+            }
             let rest = core::mem::take(&mut self.carried);
             self.take_into_gap(&rest, taker);
             self.gap_reason = None;

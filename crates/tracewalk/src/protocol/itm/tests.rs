@@ -133,6 +133,18 @@ fn zeros_around_the_packets_are_no_malformed_ones() {
     assert!(malformed.iter().any(|(item, ..)| matches!(item, Item::Malformed(_))), "{malformed:?}");
 }
 
+/// DDI 0403E, D4.2.1: a synchronisation packet has 47 zero bits.
+#[test]
+fn zeros_at_the_end_are_no_packet_that_is_cut_off() {
+    for (zeros, truncated) in [(5, true), (6, false), (16, false), (64, false), (65, false), (5000, false)] {
+        for before in [&[1, b'a'][..], &[0, 0, 0, 0, 0, 0x80]] {
+            let found = items(&[before, &vec![0; zeros]].concat(), 7);
+            let is_wrong = found.iter().any(|(item, ..)| matches!(item, Item::Malformed(_)));
+            assert_eq!(is_wrong, truncated, "{zeros}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn lost_bytes_make_it_search_where_there_are_syncs() {
     let mut packets = Packets::new(Decoder::new());
