@@ -239,11 +239,12 @@ pub(crate) fn other_sources(
 fn unfilled(buffer: &Buffer, observer: &dyn Observer) {
     const MOST_OF_AN_A_SYNC: u64 = 64;
     const MOST_SENT: u64 = 11;
-    let zeros = |bytes: &mut dyn Iterator<Item = &u8>| {
+    let zeros = |bytes: &mut dyn Iterator<Item = &u8>, most| {
         let count = bytes.take_while(|byte| **byte == 0).count() as u64;
-        if count > MOST_OF_AN_A_SYNC { count } else { 0 }
+        if count > most { count } else { 0 }
     };
-    let (first, last) = (zeros(&mut buffer.bytes.iter()), zeros(&mut buffer.bytes.iter().rev()));
+    let first = zeros(&mut buffer.bytes.iter(), MOST_OF_AN_A_SYNC);
+    let last = zeros(&mut buffer.bytes.iter().rev(), MOST_SENT);
     if first.max(last) > 0 && first < buffer.bytes.len() as u64 {
         observer.say(NoticeKind::Unfilled { file: buffer.file.clone(), first, last });
     }
