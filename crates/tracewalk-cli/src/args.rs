@@ -3,6 +3,7 @@
 mod arrival;
 mod built_in;
 mod cache;
+mod called;
 mod capture;
 mod counts;
 mod coverage;
@@ -38,6 +39,7 @@ use tracewalk_session::{Follow, INFO_TABLES, Trust};
 
 use crate::failure::Failure;
 use crate::task::Task;
+use called::Called;
 use window::{AroundArgs, WindowArgs};
 
 #[cfg(any(feature = "gdb", feature = "view"))]
@@ -159,66 +161,66 @@ impl Cli {
 pub(crate) enum Command {
     /// Report what is in a capture: container, sources, synchronisation, losses, time span.
     #[command(after_help = DECODED)]
-    Info(Info),
+    Info(Called<Info>),
     /// Print the packets of each source.
     #[command(after_help = DECODED)]
-    Packets(Packets),
+    Packets(Called<Packets>),
     /// Print what was executed.
     #[command(after_help = DECODED, after_long_help = FLOW_EXAMPLES)]
-    Flow(Flow),
+    Flow(Called<Flow>),
     /// Report how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
     #[command(after_long_help = crash::CRASH_EXAMPLES)]
-    Crash(Box<Crash>),
+    Crash(Called<Crash>),
     /// Record what a chip executes, through the GDB server of its debug probe.
     #[command(after_long_help = record::RECORD_EXAMPLES)]
-    Record(Record),
+    Record(Called<Record>),
     /// Print what an ITM reported: the program's text, and with --format events the DWT's events.
     #[command(after_help = DECODED)]
-    Itm(Itm),
+    Itm(Called<Itm>),
     /// Report which lines, branches and functions of a program ran, without instrumentation.
     #[command(after_long_help = coverage::EXAMPLES)]
-    Coverage(Box<Coverage>),
+    Coverage(Called<Coverage>),
     /// Report what functions cost: a table, a flame graph, or a file for another profiler.
     #[command(after_help = DECODED, after_long_help = profile::PROFILE_EXAMPLES)]
-    Profile(Box<Profile>),
+    Profile(Called<Profile>),
     /// Print the functions that ran, as a tree of calls.
     #[command(after_help = DECODED, after_long_help = profile::CALLS_EXAMPLES)]
-    Calls(Box<Calls>),
+    Calls(Called<Calls>),
     /// Show which functions, interrupts and tasks ran when, along one axis.
     #[command(after_help = DECODED, after_long_help = timeline::TIMELINE_EXAMPLES)]
-    Timeline(Box<Timeline>),
+    Timeline(Called<Timeline>),
     /// Report how often exceptions were taken, and how long they took.
     #[command(after_help = DECODED, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
-    Interrupts(Box<Interrupts>),
+    Interrupts(Called<Interrupts>),
     /// Report what differs between two captures of one program: where execution diverges, functions, coverage.
     #[command(after_long_help = diff::DIFF_EXAMPLES)]
-    Diff(Box<Diff>),
+    Diff(Called<Diff>),
     /// Count how often each stretch and branch of a program ran.
     #[command(after_help = DECODED, after_long_help = counts::COUNTS_EXAMPLES)]
-    Counts(Box<Counts>),
+    Counts(Called<Counts>),
     /// Serve a recording to GDB, which steps through it forwards and backwards.
     #[command(after_long_help = gdb::GDB_EXAMPLES)]
-    Gdb(Box<Gdb>),
+    Gdb(Called<Gdb>),
     /// Show a recording in the browser: a timeline, source and instructions, calls; step forwards and backwards.
     #[command(after_help = DECODED, after_long_help = view::VIEW_EXAMPLES)]
-    View(Box<View>),
+    View(Called<View>),
     /// Write a description of a capture, with what the options state and what was inferred: capture.toml, or a DS-5 snapshot.
     #[command(after_help = DECODED)]
-    Describe(Describe),
+    Describe(Called<Describe>),
     /// Print the help of a command, or a page of the documentation: formats, guides, what a protocol supports.
-    Help(Help),
+    Help(Called<Help>),
 }
 
 impl Command {
     /// The command with its arguments.
     pub(crate) fn task(&self) -> &dyn Task {
         match self {
-            Self::Info(args) => args,
-            Self::Packets(args) => args,
-            Self::Flow(args) => args,
+            Self::Info(args) => &**args,
+            Self::Packets(args) => &**args,
+            Self::Flow(args) => &**args,
             Self::Crash(args) => &**args,
-            Self::Record(args) => args,
-            Self::Itm(args) => args,
+            Self::Record(args) => &**args,
+            Self::Itm(args) => &**args,
             Self::Coverage(args) => &**args,
             Self::Profile(args) => &**args,
             Self::Calls(args) => &**args,
@@ -228,8 +230,8 @@ impl Command {
             Self::Counts(args) => &**args,
             Self::Gdb(args) => &**args,
             Self::View(args) => &**args,
-            Self::Describe(args) => args,
-            Self::Help(args) => args,
+            Self::Describe(args) => &**args,
+            Self::Help(args) => &**args,
         }
     }
 }
@@ -400,6 +402,8 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::arranged().debug_assert();
+        let mut whole = Cli::arranged();
+        whole.build();
+        whole.debug_assert();
     }
 }

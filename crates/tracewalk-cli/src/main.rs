@@ -101,7 +101,7 @@ fn refuse(error: clap::Error) -> ! {
         || arguments.windows(2).any(|words| words == ["--messages", "json"]);
     let mut shown = match error.kind() {
         ErrorKind::DisplayVersion => error,
-        // Again, with the help in order.
+        // Again, with words that can be printed.
         _ => Cli::arranged().try_get_matches_from(&arguments).err().unwrap_or(error),
     };
     suggest_image(&mut shown, &arguments);

@@ -84,6 +84,7 @@ mod tests {
     #[test]
     fn a_command_takes_the_formats_of_its_registry_and_no_others() {
         let mut command = crate::args::Cli::arranged();
+        command.build();
         for (name, formats) in formats::registries() {
             let expected = formats.iter().map(|(name, _)| *name).collect::<Vec<_>>();
             let command = command.find_subcommand_mut(name).unwrap();

@@ -26,8 +26,8 @@ pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, V
         "captures",
         "resume",
     ];
-    let command = Cli::arranged();
-    let matches = command.clone().try_get_matches_from(words).unwrap_or_default();
+    let mut command = Cli::arranged();
+    let matches = command.try_get_matches_from_mut(words).unwrap_or_default();
     let Some((name, matches)) = matches.subcommand() else { return Default::default() };
     let Some(command) = command.find_subcommand(name) else { return Default::default() };
     let mut found = Vec::new();

@@ -1,9 +1,8 @@
 //! The order of options in help, and those that only `--help` shows.
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Args, Command, CommandFactory as _};
 
 use super::Cli;
-use super::topic::topics;
 
 /// The headings, in the order of help: the command's own first. Headings that are not listed come between.
 const FIRST: [&str; 1] = ["Program"];
@@ -52,52 +51,34 @@ const PLACES: &str = "\n\nIn directories, captures are recognised by their conte
      are added as well. A capture that cannot be read is named, and the others count.\n\n";
 
 impl Cli {
-    /// The command line for reading. Its help is in no order: putting it in order takes as long as everything else at the start.
-    pub(super) fn to_read() -> Command {
-        let whole = Self::command();
-        let topics = topics(whole.get_subcommands().map(Command::get_name));
-        whole.mut_subcommand("help", |help| help.mut_arg("topic", |topic| topic.value_parser(topics)))
-    }
-
     /// The command line with its help in order.
     pub(crate) fn arranged() -> Command {
-        let whole = Self::to_read().mut_args(brief);
-        let names = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
-        names.into_iter().enumerate().fold(whole, |whole, (place, name)| {
-            whole.mut_subcommand(name, |command| arranged(&command).display_order(place))
-        })
+        Self::command().mut_args(brief)
     }
 }
 
-fn arranged(command: &Command) -> Command {
-    let mut arguments = command.get_arguments().cloned().collect::<Vec<_>>();
+/// Adds the arguments of a command in order, before those of all commands.
+pub(super) fn arranged<T: Args>(mut command: Command) -> Command {
+    let of_all = command.get_arguments().map(|argument| argument.get_id().clone()).collect::<Vec<_>>();
+    let own = T::augment_args(Command::default());
+    let mut arguments = own.get_arguments().cloned().collect::<Vec<_>>();
     // Sorting keeps the order of arguments with the same heading.
     arguments.sort_by_key(|argument| argument.get_help_heading().map_or(0, rank));
     let takes_places = arguments.iter().any(|argument| argument.get_id() == "more");
-    let arguments = arguments.into_iter().map(|argument| match argument.get_id().as_str() {
-        "capture" if takes_places => {
-            let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
-            argument.value_name("PLACE").help(PLACE).long_help(format!("{PLACE}{PLACES}A capture is: {long}"))
+    command = command.groups(own.get_groups()).args(arguments.into_iter().map(|argument| {
+        match argument.get_id().as_str() {
+            "capture" if takes_places => {
+                let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
+                argument
+                    .value_name("PLACE")
+                    .help(PLACE)
+                    .long_help(format!("{PLACE}{PLACES}A capture is: {long}"))
+            }
+            _ => brief(argument),
         }
-        _ => brief(argument),
-    });
-    let mut new = Command::new(command.get_name().to_owned()).args(arguments);
-    for group in command.get_groups() {
-        new = new.group(group.clone());
-    }
-    if let Some(about) = command.get_about() {
-        new = new.about(about.clone());
-    }
-    if let Some(about) = command.get_long_about() {
-        new = new.long_about(about.clone());
-    }
-    if let Some(after) = command.get_after_help() {
-        new = new.after_help(after.clone());
-    }
-    if let Some(after) = command.get_after_long_help() {
-        new = new.after_long_help(after.clone());
-    }
-    new
+    }));
+    // `mut_arg` moves an argument to the end.
+    of_all.iter().fold(command, |command, name| command.mut_arg(name, |argument| argument))
 }
 
 fn rank(heading: &str) -> usize {
@@ -135,14 +116,16 @@ mod tests {
 
     #[test]
     fn options_that_are_left_out_exist_and_a_commands_own_come_before_those_of_captures() {
-        let whole = Cli::arranged();
+        let mut whole = Cli::arranged();
+        whole.build();
         let all = whole.get_subcommands().flat_map(Command::get_arguments).chain(whole.get_arguments());
         let all = all.map(|argument| argument.get_id().as_str()).collect::<Vec<_>>();
         for rare in RARE {
             assert!(all.contains(&rare), "{rare}");
         }
         for command in whole.get_subcommands() {
-            let headings = command.get_arguments().filter_map(Arg::get_help_heading).map(rank);
+            let own = command.get_arguments().filter(|argument| !argument.is_global_set());
+            let headings = own.filter_map(Arg::get_help_heading).map(rank);
             assert!(headings.is_sorted(), "{}", command.get_name());
         }
     }

@@ -22,7 +22,7 @@ impl Cli {
     /// If an argument is wrong, an output's extension contradicts `--format`, or `--table` has no effect.
     pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut arguments = arguments.into_iter().collect::<Vec<_>>();
-        let mut command = Self::to_read();
+        let mut command = Self::arranged();
         let mut matches = command.try_get_matches_from_mut(&arguments)?;
         if let Some((name, chosen)) = matches.subcommand() {
             let judged = format_of_output(name, chosen).and_then(|format| {
@@ -36,9 +36,7 @@ impl Cli {
                     matches = command.try_get_matches_from_mut(&arguments)?;
                 }
                 Err(problem) => {
-                    let mut whole = Self::arranged();
-                    whole.build();
-                    return Err(whole.find_subcommand_mut(name).map_or_else(
+                    return Err(command.find_subcommand_mut(name).map_or_else(
                         || clap::Error::raw(ErrorKind::ArgumentConflict, &problem),
                         |command| command.error(ErrorKind::ArgumentConflict, &problem),
                     ));

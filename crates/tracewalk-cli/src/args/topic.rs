@@ -1,7 +1,7 @@
 //! `help`: commands, and the pages of the documentation.
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Command, Subcommand as _};
 
 /// The pages, each with its name, its title and its compressed text.
 const PAGES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
@@ -16,14 +16,16 @@ pub(crate) fn page(name: &str) -> Option<String> {
 #[derive(Args, Debug)]
 pub(crate) struct Help {
     /// A command or a page; README lists the pages by question. A page with a command's name follows the command's help.
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", value_parser = topics())]
     pub(crate) topic: Option<String>,
 }
 
-/// The names of these commands and of the pages, which have their titles.
-pub(super) fn topics<'a>(commands: impl Iterator<Item = &'a str>) -> PossibleValuesParser {
+/// The names of the commands and of the pages, which have their titles.
+fn topics() -> PossibleValuesParser {
     let pages = PAGES.iter().map(|(name, title, _)| PossibleValue::new(*name).help(*title));
     let is_page = |name: &str| PAGES.iter().any(|(page, ..)| *page == name);
-    let commands = commands.filter(|name| !is_page(name)).map(|name| PossibleValue::new(name.to_owned()));
-    PossibleValuesParser::new(pages.chain(commands.collect::<Vec<_>>()).collect::<Vec<_>>())
+    let whole = super::Command::augment_subcommands(Command::default());
+    let commands = whole.get_subcommands().map(Command::get_name).filter(|name| !is_page(name));
+    let commands = commands.map(|name| PossibleValue::new(name.to_owned()));
+    PossibleValuesParser::new(pages.chain(commands).collect::<Vec<_>>())
 }
