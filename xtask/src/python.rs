@@ -116,6 +116,17 @@ pub(crate) fn in_empty_environment(wheel: &Path) -> Result<PathBuf, String> {
     Ok(python.with_file_name(format!("tracewalk{EXE_SUFFIX}")))
 }
 
+/// Installs a wheel for another system into a folder, with its command in `bin`.
+pub(crate) fn for_other_system(wheel: &Path, folder: &Path) -> Result<(), String> {
+    let name = wheel.file_stem().unwrap_or_default().to_string_lossy();
+    let systems =
+        name.rsplit('-').next().unwrap_or_default().split('.').map(|tag| format!("--platform={tag}"));
+    let mut pip = Command::new(environment(&target_folder().join("python/empty"), &[])?);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]);
+    pip.args(["--only-binary=:all:", "--implementation=cp", "--python-version=3.11"]).args(systems);
+    output(pip.arg("--target").arg(folder).arg(wheel)).map(drop)
+}
+
 /// `uvx tracewalk`, with this wheel for the one that it would download.
 pub(crate) fn uvx(wheel: &Path) -> Result<Command, String> {
     let mut uv = Command::new(releases()?.with_file_name(format!("uv{EXE_SUFFIX}")));

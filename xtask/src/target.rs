@@ -28,6 +28,12 @@ impl Target {
         Ok(Self(triple.to_owned()))
     }
 
+    /// A target that nothing is built for.
+    #[cfg(test)]
+    pub(crate) fn named(triple: &str) -> Self {
+        Self(triple.to_owned())
+    }
+
     pub(crate) fn triple(&self) -> &str {
         &self.0
     }

@@ -6,14 +6,11 @@ use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
 
-/// Packs the folder `tree` as `tree.tar.gz`, or as `tree.zip` for Windows.
-pub(super) fn pack(tree: &Path, is_zip: bool, level: Compression) -> Result<PathBuf, String> {
-    let mut archive = tree.as_os_str().to_owned();
-    archive.push(if is_zip { ".zip" } else { ".tar.gz" });
-    let archive = PathBuf::from(archive);
-    let packed = if is_zip { zip(tree, &archive, level) } else { tar(tree, &archive, level) };
-    packed.map_err(|error| format!("{}: {error}", archive.display()))?;
-    Ok(archive)
+/// Packs the folder `tree`: by the archive's name as `zip` or as `tar.gz`.
+pub(super) fn pack(tree: &Path, archive: &Path, level: Compression) -> Result<(), String> {
+    let is_zip = archive.extension().is_some_and(|extension| extension == "zip");
+    let packed = if is_zip { zip(tree, archive, level) } else { tar(tree, archive, level) };
+    packed.map_err(|error| format!("{}: {error}", archive.display()))
 }
 
 /// The files below a folder in order, each with its name in the archive.
@@ -71,13 +68,15 @@ mod tests {
     #[test]
     fn the_same_files_give_the_same_archives() {
         let root = std::env::temp_dir().join(format!("tracewalk-archive-{}", std::process::id()));
-        for is_zip in [false, true] {
+        for name in ["name.tar.gz", "name.zip"] {
             let packed = ["a", "b"].map(|parent| {
                 let tree = root.join(parent).join("name");
                 fs::create_dir_all(tree.join("bin")).unwrap();
                 fs::write(tree.join("bin/tool"), "tool").unwrap();
                 fs::write(tree.join("LICENSE"), "text").unwrap();
-                fs::read(pack(&tree, is_zip, Compression::fast()).unwrap()).unwrap()
+                let archive = tree.with_file_name(name);
+                pack(&tree, &archive, Compression::fast()).unwrap();
+                fs::read(archive).unwrap()
             });
             assert!(!packed[0].is_empty() && packed[0] == packed[1]);
         }

@@ -2,6 +2,8 @@
 //! wheel, a Debian package. Each is installed into an otherwise empty place, and tried there.
 
 mod archive;
+#[cfg(test)]
+mod published;
 mod trial;
 
 use std::fs;
@@ -33,6 +35,10 @@ const SHELLS: [(&str, &str, &str); 4] = [
 
 /// The texts in the archive.
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// The targets whose archives Homebrew installs.
+const OF_HOMEBREW: [&str; 4] =
+    ["aarch64-apple-darwin", "x86_64-apple-darwin", "aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"];
 
 /// The address of the project.
 const REPOSITORY: &str = "https://github.com/tracewalk/tracewalk";
@@ -67,24 +73,20 @@ pub(crate) fn run() -> Answer {
 
 /// Makes and tries what is distributed for a target.
 fn make(folder: &Path, target: &Target, command: &Path, built: bool) -> Answer {
-    let name = format!("tracewalk-{VERSION}-{}", target.triple());
+    let name = name(target);
     let tree = folder.join(&name);
     fill(&tree, target, command, built)?;
-    let binary = tree.join("bin").join(target.program("tracewalk"));
+    let binary = folder.join(inside(target));
     let mut report = vec![limited(&binary, if built { LARGEST_BUILT } else { LARGEST_COMMAND })?];
-    let packed = archive::pack(
-        &tree,
-        target.is_windows(),
-        if built { Compression::fast() } else { Compression::best() },
-    )?;
+    let packed = folder.join(archive_name(target));
+    archive::pack(&tree, &packed, if built { Compression::fast() } else { Compression::best() })?;
     report.push(hashed(&packed)?);
     let trial = |name: &str| Trial::new(target_folder().join("dist-trials").join(name));
     let unpacked = trial("archive")?;
     let mut tar = Command::new("python3");
     tar.args(["-m", if target.is_windows() { "zipfile" } else { "tarfile" }, "-e"]);
     output(tar.arg(&packed).arg(unpacked.root()))?;
-    let inside = format!("{name}/bin/{}", target.program("tracewalk"));
-    report.push(unpacked.of_installed(target, &inside)?);
+    report.push(unpacked.of_installed(target, &inside(target))?);
     if let Some(architecture) = target.debian() {
         let package = debian(folder, &tree, architecture, built)?;
         report.push(hashed(&package)?);
@@ -101,14 +103,34 @@ fn make(folder: &Path, target: &Target, command: &Path, built: bool) -> Answer {
         report.push(limited(&wheel, LARGEST_WHEEL)?);
     }
     report.push(hashed(&wheel)?);
+    let trial = trial("wheel")?;
     if *target == Target::host()? {
-        let (installed, trial) = (python::in_empty_environment(&wheel)?, trial("wheel")?);
+        let installed = python::in_empty_environment(&wheel)?;
         report.push(trial.of(&|| Ok(Command::new(&installed)))?);
         if !built {
-            trial.of(&|| python::uvx(&wheel))?;
+            report.push(format!("{} by uvx", trial.of(&|| python::uvx(&wheel))?));
         }
+    } else {
+        // No Python of the other system runs here; the command needs none.
+        python::for_other_system(&wheel, &trial.root().join("wheel"))?;
+        report.push(trial.of_installed(target, &format!("wheel/bin/{}", target.program("tracewalk")))?);
     }
     Ok(format!("{name}: {}", report.join("; ")))
+}
+
+/// The folder in the archive for a target.
+fn name(target: &Target) -> String {
+    format!("tracewalk-{VERSION}-{}", target.triple())
+}
+
+/// The file name of the archive for a target.
+fn archive_name(target: &Target) -> String {
+    name(target) + if target.is_windows() { ".zip" } else { ".tar.gz" }
+}
+
+/// The command in the archive for a target.
+fn inside(target: &Target) -> String {
+    format!("{}/bin/{}", name(target), target.program("tracewalk"))
 }
 
 /// Puts everything into the tree of an archive.
@@ -199,13 +221,7 @@ fn formula(folder: &Path) -> Answer {
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok::<_, String>(text.split(' ').next().unwrap_or_default().to_owned())
     };
-    let targets = [
-        "aarch64-apple-darwin",
-        "x86_64-apple-darwin",
-        "aarch64-unknown-linux-gnu",
-        "x86_64-unknown-linux-gnu",
-    ];
-    let hashes = targets.map(|target| read(target).map(|hash| (target, hash)));
+    let hashes = OF_HOMEBREW.map(|target| read(target).map(|hash| (target, hash)));
     let hashes = hashes.into_iter().collect::<Result<Vec<_>, _>>()?;
     let values = hashes.iter().map(|(target, hash)| (*target, hash.as_str())).collect::<Vec<_>>();
     write(&folder.join("tracewalk.rb"), &filled("tracewalk.rb", &values)?)?;
@@ -268,12 +284,7 @@ mod tests {
     #[test]
     fn the_formula_and_the_control_file_have_no_empty_places() {
         let folder = std::env::temp_dir().join(format!("tracewalk-formula-{}", std::process::id()));
-        for target in [
-            "aarch64-apple-darwin",
-            "x86_64-apple-darwin",
-            "aarch64-unknown-linux-gnu",
-            "x86_64-unknown-linux-gnu",
-        ] {
+        for target in OF_HOMEBREW {
             let name = format!("tracewalk-{VERSION}-{target}.tar.gz.sha256");
             write(&folder.join(name), &format!("hash of {target}  name\n")).unwrap();
         }
@@ -283,17 +294,5 @@ mod tests {
         assert!(text.contains("\"hash\"") && !text.contains('@'));
         let control = filled("control", &[("architecture", "amd64"), ("glibc", GLIBC)]).unwrap();
         assert_eq!(control.matches('@').count(), 1, "that of the address: {control}");
-    }
-
-    /// `cargo binstall` reads the metadata of the package.
-    #[test]
-    fn the_metadata_name_the_archives() {
-        let manifest = fs::read_to_string(workspace().join("crates/tracewalk-cli/Cargo.toml")).unwrap();
-        for line in [
-            "pkg-url = \"{ repo }/releases/download/v{ version }/tracewalk-{ version }-{ target }{ archive-suffix }\"",
-            "bin-dir = \"tracewalk-{ version }-{ target }/bin/{ bin }{ binary-ext }\"",
-        ] {
-            assert!(manifest.contains(line), "{line}");
-        }
     }
 }
