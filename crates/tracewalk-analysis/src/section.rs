@@ -10,6 +10,7 @@ use tracewalk::ids::{Address, ContextId, Location, Profile, TraceId, Vmid};
 use tracewalk::isa;
 use tracewalk::program::{Program, Scope, ViewId};
 
+use crate::crash::NO_TRACE;
 use crate::interrupt_names::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
 use crate::table::Cell;
@@ -175,6 +176,7 @@ impl fmt::Debug for Code {
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
+            None if self.protocol == NO_TRACE => f.write_str("without trace"),
             Some(id) => write!(f, "trace ID {id}{}, {}", self.suffix(), self.protocol),
             None => write!(f, "one source without trace ID{}, {}", self.suffix(), self.protocol),
         }

@@ -14,7 +14,13 @@ use crate::{output, signals};
 
 /// Opens a capture once it is complete.
 pub(crate) fn whole(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Whole, None, messages)
+    open(args, request(args), Begin::Whole, None, messages)
+}
+
+/// As [`whole_trace`], or the log of a halted processor without trace.
+pub(crate) fn whole_or_untraced(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    let request = Request { may_lack_trace: true, ..request(args) };
+    trace(args, open(args, request, Begin::Whole, None, messages)?)
 }
 
 /// As [`whole`], for program flow.
@@ -29,7 +35,7 @@ pub(crate) fn whole_trace_kept(
     keep: Option<&dyn Keep>,
     messages: &Messages,
 ) -> Result<Session, Failure> {
-    trace(args, open(args, Begin::Whole, keep, messages)?)
+    trace(args, open(args, request(args), Begin::Whole, keep, messages)?)
 }
 
 /// Opens a capture for program flow; a capture that arrives over time as soon as its sources are known.
@@ -39,12 +45,12 @@ pub(crate) fn live(args: &CaptureArgs, messages: &Messages) -> Result<Session, F
 
 /// As [`live`], if an ITM alone suffices.
 pub(crate) fn live_or_itm(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Trace { at_least: 0 }, None, messages)
+    open(args, request(args), Begin::Trace { at_least: 0 }, None, messages)
 }
 
 /// As [`live`], when at least this number of bytes has arrived, or all.
 pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    trace(args, open(args, Begin::Trace { at_least: bytes }, None, messages)?)
+    trace(args, open(args, request(args), Begin::Trace { at_least: bytes }, None, messages)?)
 }
 
 /// Refuses a capture with only ITMs: an answer without rows would look as if nothing had happened.
@@ -57,7 +63,7 @@ fn trace(args: &CaptureArgs, session: Session) -> Result<Session, Failure> {
 
 /// As [`live`], for its ITMs.
 pub(crate) fn for_itms(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Itms, None, messages)
+    open(args, request(args), Begin::Itms, None, messages)
 }
 
 /// Whether a capture arrives over time, and can be read only once.
@@ -76,11 +82,11 @@ pub(crate) fn request(args: &CaptureArgs) -> Request {
 
 fn open(
     args: &CaptureArgs,
+    request: Request,
     begin: Begin,
     keep: Option<&dyn Keep>,
     messages: &Messages,
 ) -> Result<Session, Failure> {
-    let request = request(args);
     let mut session = match place(args)? {
         None => Session::open_kept(request, keep, messages)?,
         Some(place) => {

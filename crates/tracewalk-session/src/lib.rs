@@ -61,6 +61,7 @@ mod session;
 mod shared;
 mod sources;
 mod statements;
+mod untraced;
 mod window;
 
 pub use additive::{Additive, Answered, OfCounts, OfCoverage, OfInterrupts, OfProfile, OfPrograms};
@@ -98,6 +99,7 @@ pub use request::{MtbStatements, Policy, Request, Statements};
 pub use session::{ScopedCode, Session};
 pub use shared::Shared;
 pub use sources::source_config;
+pub use untraced::Untraced;
 pub use window::{View, WindowError};
 
 /// The README's example is compiled.

@@ -207,6 +207,7 @@ impl Session {
         observer: &dyn Observer,
         mut each: impl FnMut(&mut Self, &Source) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.needs_trace()?;
         for index in 0.. {
             let Some(source) = self.sources.get(index).cloned() else { break };
             each(self, &source)?;

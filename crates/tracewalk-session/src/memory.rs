@@ -20,22 +20,23 @@ use crate::model::{Dumped, Source};
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 use crate::outcome::{Follow, Outcome};
+use crate::request::Request;
 use crate::session::Session;
 
 /// The most missing bytes between pieces of memory that may hold parts of one buffer. Larger buffers are rare.
 const NEAR: u64 = 64 << 10;
 
-/// Reads the memory that the capture's files describe, if they do. `address` is the address of memory in a file that
-/// states none.
-pub(crate) fn read(
-    capture: &Capture,
-    address: Option<Address>,
-) -> Result<Vec<Option<MemoryDump>>, OpenError> {
+/// Reads the memory that the capture's files describe, if they do.
+pub(crate) fn read(capture: &Capture, request: &Request) -> Result<Vec<Option<MemoryDump>>, OpenError> {
+    let address = request.stated.dump_address;
     let dump = |buffer: &Buffer| -> Result<Option<MemoryDump>, OpenError> {
         if buffer.parts.is_some() {
             return Ok(None);
         }
-        let dump = MemoryDump::read(&buffer.file, &buffer.bytes)?;
+        let dump = match request.may_lack_trace && capture.buffers.len() == 1 {
+            true => MemoryDump::read_all(&buffer.file, &buffer.bytes)?,
+            false => MemoryDump::read(&buffer.file, &buffer.bytes)?,
+        };
         let Some(address) = address else { return Ok(dump) };
         let bytes = match &dump {
             None => &buffer.bytes,
@@ -68,6 +69,7 @@ pub(crate) fn choose(
     buffer: &mut Buffer,
     dump: MemoryDump,
     program: &Program,
+    request: &Request,
     observer: &dyn Observer,
 ) -> Result<Dumped, OpenError> {
     say_what_was_read(&buffer.file, &dump, observer);
@@ -78,11 +80,26 @@ pub(crate) fn choose(
         }
         error => error,
     };
-    let chosen = trace_pieces(buffer, &dump, program).map_err(refused)?;
+    let may_lack = request.may_lack_trace && dump.processor.core[15].is_some();
+    let chosen = match trace_pieces(buffer, &dump, program, may_lack) {
+        Err(OpenError::NoPiece { .. } | OpenError::NoBuffer { .. }) if may_lack => {
+            let code = code_beside(buffer, &dump, &(0..0));
+            buffer.bytes = Vec::new().into();
+            return Ok(Dumped { dump, address: None, holes: Vec::new(), code, has_trace: false });
+        }
+        chosen => chosen.map_err(refused)?,
+    };
     // Pieces are chosen so that they can be joined.
     let Some(JoinedMemory { address, bytes, holes }) = dump.join(chosen.clone()) else {
         return Err(OpenError::NoPiece { file: buffer.file.clone(), pieces: dump.pieces.len() as u64 });
     };
+    let code = code_beside(buffer, &dump, &chosen);
+    buffer.bytes = bytes;
+    Ok(Dumped { dump, address, holes, code, has_trace: true })
+}
+
+/// The pieces besides the chosen ones that may be code.
+fn code_beside(buffer: &Buffer, dump: &MemoryDump, chosen: &Range<usize>) -> Vec<Arc<Image>> {
     let others = dump.pieces.iter().enumerate();
     let others =
         others.filter(|(other, piece)| !chosen.contains(other) && piece.may_be_code() && !dump.is_file);
@@ -91,9 +108,7 @@ pub(crate) fn choose(
         let kind = ImageKind::raw(piece.address?);
         Image::from_bytes(&buffer.file, &kind, piece.bytes.clone()).ok().map(Arc::new)
     });
-    let code = code.collect();
-    buffer.bytes = bytes;
-    Ok(Dumped { dump, address, holes, code })
+    code.collect()
 }
 
 /// Adds the pieces that may be code to the program. Images take precedence at the same addresses.
@@ -173,14 +188,17 @@ fn add_registers(buffer: &mut Buffer, dump: &MemoryDump, observer: &dyn Observer
     }
 }
 
-/// The pieces of memory that hold the trace.
+/// The pieces of memory that hold the trace. If the trace may be lacking, a single piece may be a stack.
 fn trace_pieces(
     buffer: &mut Buffer,
     dump: &MemoryDump,
     program: &Program,
+    may_lack: bool,
 ) -> Result<Range<usize>, OpenError> {
     let (file, pieces) = (buffer.file.clone(), dump.pieces.len() as u64);
-    if let [piece] = &dump.pieces[..] {
+    if let [piece] = &dump.pieces[..]
+        && !(may_lack && buffer.container.is_none())
+    {
         // The processor's own registers are not a trace buffer: the log lacks it. Nor is code.
         let is_registers = piece.address.is_some_and(|address| SYSTEM_CONTROL.contains(&address.get()));
         return if is_registers || is_of_records(dump) && has_vectors(piece) {

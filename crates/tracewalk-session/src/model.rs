@@ -80,6 +80,8 @@ pub struct Dumped {
     pub(crate) holes: Vec<Range<usize>>,
     /// The other pieces that may be code.
     pub(crate) code: Vec<Arc<Image>>,
+    /// Whether a piece holds trace.
+    pub(crate) has_trace: bool,
 }
 
 /// A source in a buffer, and its findings.

@@ -71,7 +71,7 @@ impl Session {
         }
         let mut loader = loader(&request);
         leave_out_images(&mut capture, &mut loader, observer);
-        let memory = memory::read(&capture, request.stated.dump_address)?;
+        let memory = memory::read(&capture, &request)?;
         report::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
             if request.policy == Policy::Strict {
@@ -93,7 +93,8 @@ impl Session {
         };
         let mut dumps = Vec::new();
         for (buffer, memory) in capture.buffers.iter_mut().zip(memory) {
-            let dump = memory.map(|memory| memory::choose(buffer, memory, &images.program, observer));
+            let dump =
+                memory.map(|memory| memory::choose(buffer, memory, &images.program, &request, observer));
             dumps.push(dump.transpose()?);
         }
         let mut session = Self {
@@ -114,6 +115,9 @@ impl Session {
             stopped_at: None,
             request,
         };
+        if session.lacks_trace() {
+            return Ok(session);
+        }
         session.identify(keep, observer)?;
         report::check_ids(&session, observer)?;
         statements::check_found(&session.request.stated, &session.sources, observer)?;

@@ -36,6 +36,8 @@ pub struct Request {
     pub segment: Option<usize>,
     /// A cache shared with other sessions.
     pub shared: Option<Shared>,
+    /// Whether the log of a halted processor may lack a trace. See [`Session::lacks_trace`](crate::Session::lacks_trace).
+    pub may_lack_trace: bool,
 }
 
 impl Request {

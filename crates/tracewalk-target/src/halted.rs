@@ -25,8 +25,6 @@ pub struct Halted {
     pub memory: BTreeMap<u32, Vec<u8>>,
     /// The trace of an ETM, if one traced into a buffer. That of an MTB is in `memory`, with its registers.
     pub trace: Option<Recording>,
-    /// Whether an MTB was on, or an ETM's trace was read.
-    pub has_trace: bool,
     /// Whether the processor was running when it was found.
     pub was_running: bool,
 }
@@ -70,14 +68,16 @@ pub fn read<C: Connection>(
             memory.insert(start, found);
         }
     }
-    let (has_mtb, trace) = match rom::units(client, rom) {
-        Ok(found) => (keep_mtb(client, &found, &mut memory)?, of_etm(client, &found)?),
-        Err(Problem::NoRomTable) => (false, None),
+    let trace = match rom::units(client, rom) {
+        Ok(found) => {
+            keep_mtb(client, &found, &mut memory)?;
+            of_etm(client, &found)?
+        }
+        Err(Problem::NoRomTable) => None,
         Err(problem) => return Err(problem),
     };
-    let has_trace = has_mtb || trace.is_some();
     let was_running = status.is_ok_and(processor::runs);
-    Ok(Halted { registers, stack_pointers, memory, trace, has_trace, was_running })
+    Ok(Halted { registers, stack_pointers, memory, trace, was_running })
 }
 
 /// The process stack pointer and the main stack pointer of a processor that stands, if they can be read.
@@ -117,24 +117,24 @@ fn up_to_a_fault<C: Connection>(client: &mut Client<C>, start: u32, bytes: u32) 
     Ok(found)
 }
 
-/// Reads the registers of an MTB, and its memory if it was set up; returns whether it was.
+/// Reads the registers and the memory of an MTB that was set up.
 fn keep_mtb<C: Connection>(
     client: &mut Client<C>,
     found: &Found,
     memory: &mut BTreeMap<u32, Vec<u8>>,
-) -> Result<bool, Problem> {
-    let mut has_trace = false;
+) -> Result<(), Problem> {
     for unit in found.units.iter().filter(|unit| unit.kind == Kind::Mtb) {
         let registers = client.read(unit.base, 16)?;
-        let is_on = registers.get(4..8).is_some_and(|master| master != [0; 4]);
+        if registers.get(4..8).is_none_or(|master| master == [0; 4]) {
+            continue;
+        }
         let start = client.read_word(mtb::ram(unit.base).address())?;
         memory.insert(unit.base, registers);
-        has_trace |= is_on;
-        if is_on && start != 0 && !memory.contains_key(&start) {
+        if start != 0 && !memory.contains_key(&start) {
             memory.insert(start, up_to_a_fault(client, start, OF_MTB)?);
         }
     }
-    Ok(has_trace)
+    Ok(())
 }
 
 /// Reads the buffer of an ETM that traces: both are switched off for it, and on again.

@@ -41,7 +41,7 @@ impl Look<'_> {
     }
 
     /// An exception other than a fault, taken by the shared handler of exceptions without a handler of their own.
-    fn no_handler(&self) -> Option<Cause> {
+    pub(super) fn no_handler(&self) -> Option<Cause> {
         let handler = self.taken.handler.filter(|_| is_unhandled(self.taken, self.code, self.snapshot))?;
         let sharing = sharing(self.code, self.snapshot, handler);
         let mut proof = vec![Evidence::Instruction {

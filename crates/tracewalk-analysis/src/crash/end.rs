@@ -57,6 +57,11 @@ pub enum Doubt {
         /// The program counter.
         halted: Address,
     },
+    /// The saved memory has other code than the image.
+    OtherCode {
+        /// The first byte that differs.
+        at: Address,
+    },
     /// The trace and the stacked registers have different addresses for the exception.
     StackedElsewhere {
         /// The address at which the exception was taken, by the trace.

@@ -63,8 +63,15 @@ pub enum CauseKind {
     },
     /// An instruction moved the stack pointer below the stack's limit (Armv8-M), by the processor's own report.
     StackLimit {
-        /// The instruction.
+        /// The instruction, if it is known: the exception may have stacked nothing.
+        at: Option<Address>,
+    },
+    /// An instruction could not be fetched: the processor was sent to an address that holds none, or that it must not execute.
+    FetchAbort {
+        /// The address.
         at: Address,
+        /// Whether the bus refused it, or else memory protection.
+        by_bus: bool,
     },
     /// An instruction that is permanently undefined, or that the processor reported as undefined.
     UndefinedInstruction {

@@ -4,7 +4,7 @@ use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{self, Raises};
 
 use super::evidence::{Cause, CauseKind, Evidence, Holder, Role};
-use super::look::{Look, frame_word, instruction};
+use super::look::{self, Look, frame_word};
 use super::replay::{Replay, Step};
 use super::state::{self, CPUID, MPU_CTRL};
 use super::thumb::{Base, Effect, Operand, SP, Transfer};
@@ -36,18 +36,8 @@ impl Look<'_> {
         if self.may_be_escalated_call(at, replay) {
             return None;
         }
-        let code = self.code.program.code(at)?;
-        let known = isa::classify(code, at, Isa::T32).ok()?;
-        let bytes = code.get(..usize::from(known.bytes))?.to_vec();
-        let step = Step {
-            at: at.low_word(),
-            effect: Effect::of(at.low_word(), code),
-            code: bytes,
-            conditional: false,
-            traced_at: None,
-        };
-        let faulting =
-            Evidence::Instruction { role: Role::Faulting, at, bytes: step.code.clone(), executed: None };
+        let (known, step) = self.instruction(at)?;
+        let faulting = look::instruction(Role::Faulting, &step);
         let status = self.snapshot.fault_status();
         let mut cause = if known.raises == Some(Raises::Undefined) {
             self.undefined(at, &step, replay)
@@ -69,6 +59,20 @@ impl Look<'_> {
         Some(cause)
     }
 
+    /// The instruction at which the exception was taken.
+    pub(super) fn instruction(&self, at: Address) -> Option<(isa::Instruction, Step)> {
+        let code = self.code.program.code(at)?;
+        let known = isa::classify(code, at, Isa::T32).ok()?;
+        let step = Step {
+            at: at.low_word(),
+            effect: Effect::of(at.low_word(), code),
+            code: code.get(..usize::from(known.bytes))?.to_vec(),
+            conditional: false,
+            traced_at: None,
+        };
+        Some((known, step))
+    }
+
     /// The stack pointer went below its limit. The exception then stacks nothing (DDI 0553B, B3.21), so that the trace alone has the
     /// place, and the instruction there has to be one that moves the stack pointer.
     pub(super) fn stack_limit(&self) -> Option<Cause> {
@@ -79,12 +83,12 @@ impl Look<'_> {
         let bytes = code.get(..usize::from(isa::classify(code, at, Isa::T32).ok()?.bytes))?.to_vec();
         proof.push(Evidence::Instruction { role: Role::Faulting, at, bytes, executed: None });
         proof.extend(self.taken());
-        moves.then_some(Cause { kind: CauseKind::StackLimit { at }, proof })
+        moves.then_some(Cause { kind: CauseKind::StackLimit { at: Some(at) }, proof })
     }
 
     /// Whether an SVC may have run last. If its exception cannot be taken, it becomes a HardFault at the instruction after it,
     /// which did nothing wrong (DDI 0419E, B1.5.6; DDI 0403E, B1.5.11).
-    fn may_be_escalated_call(&self, at: Address, replay: &Replay) -> bool {
+    pub(super) fn may_be_escalated_call(&self, at: Address, replay: &Replay) -> bool {
         const SVC: u8 = 0xdf;
         let before = at.low_word().wrapping_sub(2);
         let is_call = matches!(self.code.program.code(Address::from(before)), Some([_, SVC, ..]));
@@ -92,7 +96,7 @@ impl Look<'_> {
     }
 
     /// UDF. In the function that is called for a division by zero, it reports the division.
-    fn undefined(&self, at: Address, step: &Step, replay: &Replay) -> Option<Cause> {
+    pub(super) fn undefined(&self, at: Address, step: &Step, replay: &Replay) -> Option<Cause> {
         let mut proof = self.status_with(state::UNDEFINSTR)?;
         let name = |at: Address| self.code.symbols.function(at).map(|function| function.name);
         let is_trap = name(at).is_some_and(|name| DIVISION_TRAPS.contains(&name));
@@ -113,12 +117,12 @@ impl Look<'_> {
         };
         let call = self.taken.stack.iter().filter_map(|running| running.at).find(|at| !divides(at));
         let called = call.and_then(|call| replay.steps.iter().rfind(|step| step.at == call.low_word()));
-        proof.extend(called.map(|step| instruction(Role::Call, step)));
+        proof.extend(called.map(|step| look::instruction(Role::Call, step)));
         let at = called.map_or(at, |step| Address::from(step.at));
         Some(Cause { kind: CauseKind::DivideByZero { at, trap: Some(trap.start) }, proof })
     }
 
-    fn division(&self, at: Address, step: &Step) -> Option<Cause> {
+    pub(super) fn division(&self, at: Address, step: &Step) -> Option<Cause> {
         let mut proof = self.status_with(state::DIVBYZERO)?;
         let divisor = step.effect.divides_by?;
         if self.end()[usize::from(divisor)].is_some_and(|divisor| divisor != 0) {
@@ -128,7 +132,7 @@ impl Look<'_> {
         Some(Cause { kind: CauseKind::DivideByZero { at, trap: None }, proof })
     }
 
-    fn unaligned(&self, at: Address, step: &Step) -> Option<Cause> {
+    pub(super) fn unaligned(&self, at: Address, step: &Step) -> Option<Cause> {
         let mut proof = self.status_with(state::UNALIGNED)?;
         let accessed = self.accessed(step)?;
         if accessed.address.is_some_and(|address| address % accessed.bytes == 0) {
@@ -140,7 +144,7 @@ impl Look<'_> {
     }
 
     /// The bus refused an access to this address.
-    fn refused(&self, at: Address, step: &Step, address: u32) -> Option<Cause> {
+    pub(super) fn refused(&self, at: Address, step: &Step, address: u32) -> Option<Cause> {
         let mut proof = self.status_with(state::PRECISERR)?;
         let accessed = self.accessed(step).filter(|accessed| accessed.may_be(address))?;
         proof.extend(self.status_word("BFAR"));
@@ -150,7 +154,7 @@ impl Look<'_> {
     }
 
     /// The memory protection forbade an access to this address.
-    fn forbidden(&self, at: Address, step: &Step, address: u32) -> Option<Cause> {
+    pub(super) fn forbidden(&self, at: Address, step: &Step, address: u32) -> Option<Cause> {
         let mut proof = self.status_with(state::DACCVIOL)?;
         let accessed = self.accessed(step).filter(|accessed| accessed.may_be(address))?;
         proof.extend(self.status_word("MMFAR"));
@@ -160,7 +164,7 @@ impl Look<'_> {
 
     /// ARMv6-M reports no reason, but only one remains: an instruction that was fetched, is defined and accesses memory at an
     /// aligned address can only be refused by the bus (DDI 0419E, B1.5.6).
-    fn by_elimination(&self, at: Address, step: &Step) -> Option<Cause> {
+    pub(super) fn by_elimination(&self, at: Address, step: &Step) -> Option<Cause> {
         let frame = self.frame.filter(|_| self.snapshot.is_baseline() == Some(true))?;
         let cpuid = self.snapshot.word(CPUID)?;
         let accessed = self.accessed(step)?;
@@ -199,7 +203,7 @@ impl Look<'_> {
     }
 
     /// The memory that an instruction accesses; `None` if it accesses none.
-    fn accessed(&self, step: &Step) -> Option<Accessed> {
+    pub(super) fn accessed(&self, step: &Step) -> Option<Accessed> {
         let end = self.end();
         let store = !step.effect.stores.is_empty();
         let transfers = if store { &step.effect.stores } else { &step.effect.loads };
@@ -216,11 +220,11 @@ impl Look<'_> {
 }
 
 /// An access to memory.
-struct Accessed {
+pub(super) struct Accessed {
     /// The first address, if it can be derived.
-    address: Option<u32>,
+    pub(super) address: Option<u32>,
     /// The size of one transfer.
-    bytes: u32,
+    pub(super) bytes: u32,
     /// The size of all transfers.
     all_bytes: u32,
     store: bool,

@@ -43,6 +43,7 @@ mod replay;
 mod state;
 mod thumb;
 mod trail;
+mod untraced;
 
 use std::io;
 use std::sync::Arc;
@@ -62,6 +63,7 @@ use look::Look;
 pub use state::{FaultStatus, Snapshot, StackedFrame, StatusRegister};
 use trail::{Happened, Taken, Trail};
 pub use trail::{PathItem, Running};
+pub use untraced::{Caller, Callers, Halted, NO_TRACE};
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +82,7 @@ pub struct Crash {
     pub frame: Option<StackedFrame>,
     /// The functions that were running, innermost first.
     pub stack: Vec<Running>,
-    /// The path to the exception, oldest first.
+    /// The path to the exception, oldest first; empty if nothing traced it.
     pub path: Vec<PathItem>,
     /// The last instructions that were executed, oldest first.
     pub last: Vec<Address>,
@@ -105,6 +107,14 @@ pub enum Missing {
     Path,
     /// The processor has no fault status registers.
     NoFaultStatus,
+    /// Nothing traced the program.
+    Trace,
+    /// The exception could not store its frame.
+    NotStacked,
+    /// The call stack goes on in memory that was not saved.
+    Stack,
+    /// Nothing shows that the image is the program.
+    Program,
 }
 
 /// Follows program flow and reports how it ends.

@@ -37,6 +37,7 @@ impl StackedFrame {
 
 /// The addresses of the System Control Block's registers (DDI 0403E, table B3-4).
 pub(super) const CPUID: u32 = 0xe000_ed00;
+pub(super) const ICSR: u32 = 0xe000_ed04;
 pub(super) const VTOR: u32 = 0xe000_ed08;
 pub(super) const MPU_CTRL: u32 = 0xe000_ed94;
 const CFSR: u32 = 0xe000_ed28;
@@ -82,9 +83,14 @@ type Flag = (u32, &'static str, &'static str);
 
 pub(super) const IACCVIOL: u32 = 1 << 0;
 pub(super) const DACCVIOL: u32 = 1 << 1;
+const MSTKERR: u32 = 1 << 4;
+const MLSPERR: u32 = 1 << 5;
 pub(super) const MMARVALID: u32 = 1 << 7;
 pub(super) const IBUSERR: u32 = 1 << 8;
 pub(super) const PRECISERR: u32 = 1 << 9;
+pub(super) const IMPRECISERR: u32 = 1 << 10;
+const STKERR: u32 = 1 << 12;
+const LSPERR: u32 = 1 << 13;
 pub(super) const BFARVALID: u32 = 1 << 15;
 pub(super) const UNDEFINSTR: u32 = 1 << 16;
 pub(super) const INVSTATE: u32 = 1 << 17;
@@ -92,20 +98,23 @@ pub(super) const STKOF: u32 = 1 << 20;
 pub(super) const UNALIGNED: u32 = 1 << 24;
 pub(super) const DIVBYZERO: u32 = 1 << 25;
 
+/// Of HFSR.
+pub(super) const FORCED: u32 = 1 << 30;
+
 /// B3.2.15.
 const CFSR_FLAGS: &[Flag] = &[
     (IACCVIOL, "IACCVIOL", "an instruction fetch was not permitted"),
     (DACCVIOL, "DACCVIOL", "a data access was not permitted"),
     (1 << 3, "MUNSTKERR", "unstacking was not permitted"),
-    (1 << 4, "MSTKERR", "stacking was not permitted"),
-    (1 << 5, "MLSPERR", "saving floating-point registers was not permitted"),
+    (MSTKERR, "MSTKERR", "stacking was not permitted"),
+    (MLSPERR, "MLSPERR", "saving floating-point registers was not permitted"),
     (MMARVALID, "MMARVALID", "MMFAR holds the address"),
     (IBUSERR, "IBUSERR", "bus error on an instruction fetch"),
     (PRECISERR, "PRECISERR", "bus error on a data access of this instruction"),
-    (1 << 10, "IMPRECISERR", "bus error on a data access of an earlier instruction"),
+    (IMPRECISERR, "IMPRECISERR", "bus error on a data access of an earlier instruction"),
     (1 << 11, "UNSTKERR", "bus error while unstacking"),
-    (1 << 12, "STKERR", "bus error while stacking"),
-    (1 << 13, "LSPERR", "bus error while saving floating-point registers"),
+    (STKERR, "STKERR", "bus error while stacking"),
+    (LSPERR, "LSPERR", "bus error while saving floating-point registers"),
     (BFARVALID, "BFARVALID", "BFAR holds the address"),
     (UNDEFINSTR, "UNDEFINSTR", "an undefined instruction"),
     (INVSTATE, "INVSTATE", "an invalid state, most often no Thumb bit"),
@@ -119,7 +128,7 @@ const CFSR_FLAGS: &[Flag] = &[
 /// B3.2.16.
 const HFSR_FLAGS: &[Flag] = &[
     (1 << 1, "VECTTBL", "the vector could not be read"),
-    (1 << 30, "FORCED", "escalated from another fault"),
+    (FORCED, "FORCED", "escalated from another fault"),
     (1 << 31, "DEBUGEVT", "a debug event"),
 ];
 
@@ -212,6 +221,11 @@ impl FaultStatus {
             Some(StatusRegister { name, address: Address::from(address), value, fields: set(flags, value) })
         });
         known.collect()
+    }
+
+    /// Whether an exception could not store its frame, or not all of it.
+    pub(super) fn is_not_stacked(&self) -> bool {
+        self.is_set(MSTKERR | MLSPERR | STKERR | LSPERR | STKOF)
     }
 
     /// Whether CFSR is known and has this flag set.

@@ -52,6 +52,7 @@ impl CaptureArgs {
             limit: self.memory.unwrap_or_default(),
             segment: self.segment.and_then(|bytes| usize::try_from(bytes).ok()),
             shared: None,
+            may_lack_trace: false,
         }
     }
 }

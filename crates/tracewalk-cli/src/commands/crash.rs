@@ -1,8 +1,9 @@
 //! `crash`: how a program crashed, and why.
 
 use std::path::PathBuf;
-use tracewalk_analysis::crash::CrashRecording;
+use tracewalk_analysis::crash::{CrashRecording, Snapshot};
 use tracewalk_report::export::CrashReport;
+use tracewalk_session::{Follow, Session};
 
 use super::target;
 use crate::args::{CaptureArgs, Crash};
@@ -45,27 +46,43 @@ impl Task for Crash {
 }
 
 impl Crash {
-    /// Follows each source to its end, and reports how its program ended.
+    /// Reports how its program ended.
     fn report(&self, capture: &CaptureArgs, messages: &Messages) -> Result<(), Failure> {
-        let mut session = open::whole_trace(capture, messages)?;
+        let mut session = open::whole_or_untraced(capture, messages)?;
         let snapshot = session.snapshot(self.dump.as_deref())?;
         messages.record(|record| {
             let described = session.capture().dump.as_ref().map(|dump| dump.value.as_path());
             self.dump.as_deref().or(described).into_iter().for_each(|dump| record.input("dump", dump));
         });
-        let mut recording = CrashRecording::default();
         let how = self.follow.how(self.work.threads, messages);
-        let mut doubts = Vec::new();
-        session.each_source(messages, |session, source| {
-            let outcome = session.run_observed(source, &how, &mut recording, messages)?;
-            doubts.push(session.doubts_of_end(source, &how, &outcome, messages)?);
-            Ok::<(), Failure>(())
-        })?;
-        let (complete, whole) = (messages.complete(), !messages.failed());
-        let report = CrashReport::of(recording, &snapshot, doubts, (complete, whole));
+        let report = match session.lacks_trace() {
+            true => {
+                let found = session.untraced(&snapshot, &self.follow.source_dirs, messages)?;
+                CrashReport::untraced(found.section, found.crash, found.doubts)
+            }
+            false => traced(&mut session, &snapshot, &how, messages)?,
+        };
         let output = self.output.as_deref();
         write_to(output, |out| (self.format.make)(out, &report, look_for(output), self.table))?;
         let has_fault = report.sources.iter().any(|(_, crash)| crash.is_some());
         if has_fault { Ok(()) } else { Err(Failure::NoFault) }
     }
+}
+
+/// Follows each source to its end.
+fn traced(
+    session: &mut Session,
+    snapshot: &Snapshot,
+    how: &Follow,
+    messages: &Messages,
+) -> Result<CrashReport, Failure> {
+    let mut recording = CrashRecording::default();
+    let mut doubts = Vec::new();
+    session.each_source(messages, |session, source| {
+        let outcome = session.run_observed(source, how, &mut recording, messages)?;
+        doubts.push(session.doubts_of_end(source, how, &outcome, messages)?);
+        Ok::<(), Failure>(())
+    })?;
+    let (complete, whole) = (messages.complete(), !messages.failed());
+    Ok(CrashReport::of(recording, snapshot, doubts, (complete, whole)))
 }

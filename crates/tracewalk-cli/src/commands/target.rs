@@ -80,13 +80,6 @@ pub(super) fn halted(
         client.resume().map_err(failed)?;
     }
     let log = found.log();
-    if !found.has_trace && save.is_none() {
-        return Err(Failure::input(
-            "no_trace",
-            format!("{server}: no trace unit was on before the processor halted"),
-            "let the program switch an MTB on, or record it with `tracewalk record`; --save FILE keeps registers and memory",
-        ));
-    }
     let write = |path: &Path, bytes: &[u8]| write_to(Some(path), |out| out.write_all(bytes));
     if let Some(file) = save {
         write(file, log.as_bytes())?;

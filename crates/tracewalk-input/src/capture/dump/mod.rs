@@ -133,10 +133,19 @@ impl MemoryDump {
             line: None,
             kind: CaptureErrorKind::File(problem),
         })?;
-        if let Some(dump) = Self::read(file, &bytes)? {
+        Self::read_all(file, &bytes)
+    }
+
+    /// As [`MemoryDump::open`], for a file's bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryDump::read`].
+    pub fn read_all(file: &Path, bytes: &Bytes) -> Result<Option<Self>, CaptureError> {
+        if let Some(dump) = Self::read(file, bytes)? {
             return Ok(Some(dump));
         }
-        let Some(text) = decode(&bytes) else { return Ok(None) };
+        let Some(text) = decode(bytes) else { return Ok(None) };
         let processor = ProcessorRegisters::read(lines::lines(&lines::cleaned(&text)));
         let found = !processor.is_empty();
         Ok(found.then(|| Self { processor, ..Self::of(Form::Text(BTreeSet::new()), Vec::new()) }))

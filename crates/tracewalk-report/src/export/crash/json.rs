@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tracewalk::ids::{Address, Exception, TraceId};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::crash::{
-    Cause, CauseKind, Crash, Doubt, Evidence, PathItem, Running, Target, TraceEnd,
+    Cause, CauseKind, Crash, Doubt, Evidence, NO_TRACE, PathItem, Running, Target, TraceEnd,
 };
 
 use super::{CrashReport, Source, words};
@@ -45,7 +45,7 @@ fn source_json(source: Source<'_>) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| _ = fields.insert(name.to_owned(), value);
     set("id", section.id.map(TraceId::get).into());
-    set("protocol", section.protocol.into());
+    set("protocol", Some(section.protocol).filter(|name| *name != NO_TRACE).into());
     set("number", section.number.into());
     if !source.doubts().is_empty() {
         let doubts = source.doubts().iter().map(|doubt| doubt_json(&section.code, doubt));
@@ -241,6 +241,9 @@ fn kind_json(code: &Code, kind: &CauseKind) -> Value {
         }
         CauseKind::BusFault { address: to, store, .. } => {
             json!({ "refused_by": "bus", "address": address(*to), "store": store })
+        }
+        CauseKind::FetchAbort { by_bus, .. } => {
+            json!({ "refused_by": if *by_bus { "bus" } else { "memory_protection" } })
         }
         CauseKind::MemoryProtection { address: to, .. } => {
             json!({ "refused_by": "memory_protection", "address": address(*to) })

@@ -7,7 +7,7 @@ mod text;
 mod words;
 
 use tracewalk_analysis::Section;
-use tracewalk_analysis::crash::{Crash, CrashRecording, Doubt, PathItem, Snapshot, TraceEnd};
+use tracewalk_analysis::crash::{Crash, CrashRecording, Doubt, NO_TRACE, PathItem, Snapshot, TraceEnd};
 
 pub use json::write_crash_json;
 pub use tables::CRASH_TABLES;
@@ -42,6 +42,13 @@ impl CrashReport {
             report.doubt_hidden_ends();
         }
         report
+    }
+
+    /// The report about a program that nothing traced.
+    #[must_use]
+    pub fn untraced(section: Section, crash: Option<Crash>, doubts: Vec<Doubt>) -> Self {
+        let ends = vec![TraceEnd { doubts, ..TraceEnd::default() }];
+        Self { sources: vec![(section, crash)], ends, complete: true, whole: true }
     }
 
     /// Something is missing of the trace: a source whose end shows no crash, and nothing else to doubt, may lack its end.
@@ -79,9 +86,14 @@ impl<'a> Source<'a> {
         self.end.map_or(&[], |end| &end.doubts)
     }
 
+    /// Whether nothing traced the program.
+    fn lacks_trace(self) -> bool {
+        self.section.protocol == NO_TRACE
+    }
+
     /// The end of a trace that is in doubt and shows no crash: what ran before execution could not be followed.
     fn shown_end(self) -> Option<&'a TraceEnd> {
-        self.end.filter(|end| !end.doubts.is_empty() && !shows(self.crash))
+        self.end.filter(|end| !end.doubts.is_empty() && !shows(self.crash) && !self.lacks_trace())
     }
 }
 

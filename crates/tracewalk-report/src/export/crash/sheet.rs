@@ -33,7 +33,7 @@ impl Part {
 /// The parts of a source, most important first.
 pub(super) fn parts(source: Source<'_>) -> Vec<Part> {
     let code = &*source.section.code;
-    let mut parts = source.crash.map(|crash| of_crash(code, crash)).unwrap_or_default();
+    let mut parts = source.crash.map(|crash| of_crash(source, crash)).unwrap_or_default();
     let doubts = source.doubts().iter().map(|doubt| words::doubt(code, doubt)).collect();
     // After the fault and its cause.
     parts.insert(parts.len().min(2), Part::sentences("Doubt", doubts));
@@ -47,10 +47,12 @@ pub(super) fn parts(source: Source<'_>) -> Vec<Part> {
     parts
 }
 
-fn of_crash(code: &Code, crash: &Crash) -> Vec<Part> {
+fn of_crash(source: Source<'_>, crash: &Crash) -> Vec<Part> {
+    let code = &*source.section.code;
     let (columns, sentences) = (Part::columns, Part::sentences);
     let cause = match &crash.cause {
         Some(cause) => words::sentence(code, cause),
+        None if source.lacks_trace() => "Not proven by the registers and the memory.".to_owned(),
         None => "Not proven by the trace and the saved state.".to_owned(),
     };
     let missing = crash.missing.iter().map(|missing| words::missing(code, *missing).to_owned());
@@ -73,12 +75,16 @@ fn fault(code: &Code, crash: &Crash) -> Vec<String> {
         format!(" at {at}{}", if known { format!(", {}", words::place(code, at)) } else { String::new() })
     });
     lines.push(format!("{}{at}", words::exception(code, crash.exception)));
-    if let (Some(at), Some(last)) = (crash.at, crash.last.last()) {
+    if let Some(at) = crash.at {
         let faulting = code.symbols.function(at).is_some() && code.program.code(at).is_some();
-        lines.push(if faulting {
-            format!("instruction  {}", words::instruction(code, at))
-        } else {
-            format!("after        {}, {}", words::instruction(code, *last), words::place(code, *last))
+        lines.extend(match crash.last.last() {
+            Some(last) if !faulting => Some(format!(
+                "after        {}, {}",
+                words::instruction(code, *last),
+                words::place(code, *last)
+            )),
+            last => (last.is_some() || faulting && !crash.stack.is_empty())
+                .then(|| format!("instruction  {}", words::instruction(code, at))),
         });
     }
     for register in &crash.status {

@@ -49,7 +49,9 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -
 
 /// The text for a source whose trace shows no crash.
 fn no_crash(report: &CrashReport, source: Source<'_>) -> &'static str {
-    if source.doubts().contains(&Doubt::NoProgram) {
+    if source.lacks_trace() {
+        "The registers show no fault, and no exception without a handler."
+    } else if source.doubts().contains(&Doubt::NoProgram) {
         "How the program ended is not known: there is no program to follow."
     } else if report.whole && report.complete {
         "The trace does not end in a fault, a reset or an exception without a handler."

@@ -79,8 +79,15 @@ pub(super) fn sentence(code: &Code, cause: &Cause) -> String {
                 at_place(*branch),
             )
         }
-        CauseKind::StackLimit { at } => {
+        CauseKind::StackLimit { at: Some(at) } => {
             format!("{} moved the stack pointer below the limit of its stack.", at_place(*at))
+        }
+        CauseKind::StackLimit { at: None } => {
+            "The stack pointer went below the limit of its stack, and the exception could not store the place.".to_owned()
+        }
+        CauseKind::FetchAbort { at, by_bus } => {
+            let why = if *by_bus { "the bus refused it" } else { "execution is not permitted there" };
+            format!("No instruction could be fetched from {at}: {why}. What led there is not proven.")
         }
         CauseKind::UndefinedInstruction { at, bytes } => {
             format!("{} is an undefined instruction ({}).", at_place(*at), hex(bytes))
@@ -218,6 +225,16 @@ pub(super) fn missing(code: &Code, missing: Missing) -> &'static str {
         Missing::Path => {
             "How the exception was taken: the trace lost that part, or ended before it. `flow` prints what it holds."
         }
+        Missing::Trace => {
+            "What ran before the fault, and where a bad address or value came from: a trace shows that (an MTB's or ETB's buffer)."
+        }
+        Missing::NotStacked => {
+            "Where it was taken, and the registers: by the fault status, the exception could not store all of them."
+        }
+        Missing::Stack => "The rest of the call stack: print more of the memory from the stack pointer on.",
+        Missing::Program => {
+            "Whether the image is the program: print some of its code into the log, to be compared."
+        }
         Missing::NoFaultStatus => "Why, by the processor itself: ARMv6-M has no fault status registers.",
     }
 }
@@ -231,6 +248,7 @@ pub(super) const fn cause_name(kind: &CauseKind) -> &'static str {
         CauseKind::BadBranch { .. } => "bad_pointer",
         CauseKind::BadReturn { .. } => "corrupted_return",
         CauseKind::StackOverflow { .. } | CauseKind::StackLimit { .. } => "stack_overflow",
+        CauseKind::FetchAbort { .. } => "prefetch_abort",
         CauseKind::UndefinedInstruction { .. } => "undefined_instruction",
         CauseKind::DivideByZero { .. } => "divide_by_zero",
         CauseKind::Unaligned { .. } => "unaligned",
@@ -247,7 +265,8 @@ pub(super) const fn cause_place(kind: &CauseKind) -> Option<Address> {
         CauseKind::BadBranch { at, .. }
         | CauseKind::BadReturn { at, .. }
         | CauseKind::StackOverflow { pushed_by: at, .. }
-        | CauseKind::StackLimit { at }
+        | CauseKind::StackLimit { at: Some(at) }
+        | CauseKind::FetchAbort { at, .. }
         | CauseKind::UndefinedInstruction { at, .. }
         | CauseKind::DivideByZero { at, .. }
         | CauseKind::Unaligned { at, .. }
@@ -274,6 +293,10 @@ pub(super) const fn missing_name(missing: Missing) -> &'static str {
         Missing::Number => "number",
         Missing::Path => "path",
         Missing::NoFaultStatus => "no_fault_status",
+        Missing::Trace => "trace",
+        Missing::NotStacked => "not_stacked",
+        Missing::Stack => "stack",
+        Missing::Program => "program",
     }
 }
 
@@ -297,6 +320,11 @@ pub(super) fn doubt(code: &Code, doubt: &Doubt) -> String {
             "Parts of the trace are missing or cannot be read, which may include the end of the program."
                 .to_owned()
         }
+        Doubt::OtherCode { at } => {
+            format!(
+                "The image is not the program: the saved memory has other code, first at {at}. The image was not used."
+            )
+        }
         Doubt::NoProgram => {
             "Without the program the trace shows only where execution branched: give it with --image FILE."
                 .to_owned()
@@ -318,7 +346,7 @@ pub(super) fn doubt(code: &Code, doubt: &Doubt) -> String {
 /// The short name of a reason to doubt the end, in JSON and tables.
 pub(super) const fn doubt_name(doubt: &Doubt) -> &'static str {
     match doubt {
-        Doubt::OtherProgram => "other_program",
+        Doubt::OtherProgram | Doubt::OtherCode { .. } => "other_program",
         Doubt::Contradicted { .. } => "contradicted",
         Doubt::TraceLost { .. } => "trace_lost",
         Doubt::Incomplete => "incomplete",
