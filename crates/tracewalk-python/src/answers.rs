@@ -193,6 +193,11 @@ pub(crate) fn crash(
     observer: &Listener,
 ) -> Result<Tables, Problem> {
     let snapshot = session.snapshot(dump.map(PathBuf::as_path))?;
+    if session.lacks_trace() {
+        let found = session.untraced(&snapshot, how.names.as_deref().unwrap_or_default(), observer)?;
+        let report = CrashReport::untraced(found.section, found.crash, found.doubts);
+        return made(&report.tables(), Statistics::default(), true);
+    }
     let mut recording = CrashRecording::default();
     let (mut statistics, mut complete, mut doubts) = (Statistics::default(), true, Vec::new());
     session.each_source(observer, |session, source| {

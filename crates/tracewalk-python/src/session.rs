@@ -136,7 +136,7 @@ pub(crate) fn open(
     let name = capture.display().to_string();
     let Settings { request, follow, doubtful } = Settings::new(names, numbers, belief)?;
     let shared = programs.map(|programs| programs.get().0.clone());
-    let request = Request { capture, shared, ..request };
+    let request = Request { capture, shared, may_lack_trace: true, ..request };
     let capture = request.capture.clone();
     let (worker, (opened, said)) = Worker::open(py, request.clone(), progress.as_ref(), move |session| {
         if session.sources().is_empty() && !session.itms().is_empty() {
@@ -301,7 +301,7 @@ impl Session {
         answer::Timeline::new(py, tables, said)
     }
 
-    /// The crash of the program, and its cause. `dump` is a file with registers, if the capture has none.
+    /// The crash of the program, and its cause; of the log of a halted processor also without trace. `dump` is a file with registers, if the capture has none.
     #[pyo3(signature = (*, dump = None))]
     fn crash(&self, py: Python<'_>, dump: Option<PathBuf>) -> PyResult<Py<answer::Crash>> {
         let follow = self.follow.clone();

@@ -60,6 +60,7 @@ impl Session {
     ) -> Result<Untraced, OpenError> {
         let mut memory = every_image(&mut self.loader, &self.capture)?;
         let agreement = compare(&memory, snapshot);
+        let has_program = !memory.program.is_empty();
         let is_other = matches!(agreement, Agreement::Differs(_));
         let (mut callers, mut variables) = (ByFrames::default(), Vec::new());
         if !is_other {
@@ -79,7 +80,6 @@ impl Session {
             threads: Default::default(),
             source_dirs: Some(source_dirs),
         };
-        let has_program = !memory.program.is_empty();
         let code = if is_other { Arc::new(Code::unknown()) } else { reader.code(&memory, observer) };
         let halted = Halted { code: &code, snapshot, callers: &callers, variables: &variables };
         let mut crash = halted.crash();

@@ -1,7 +1,7 @@
 //! What a debugger can read of a halted processor: its registers, the System Control Block, its stacks, and the trace that a unit kept.
 //! No instruction runs, and what has to be changed to read a trace unit is changed back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -33,6 +33,10 @@ pub struct Halted {
 const OF_STACK: u32 = 1024;
 /// The most bytes of an MTB's own memory.
 const OF_MTB: u32 = 1 << 16;
+/// The bytes of code that are read at a place, to compare them with the image.
+const OF_CODE: u32 = 64;
+/// The first address after M profile's range for code (DDI 0403E, B3.1): elsewhere, reading may have an effect.
+const DATA: u32 = 0x2000_0000;
 /// The words from CPUID to the fault addresses, and the fault status of the Secure state (DDI 0553B, D1.2.3).
 const CONTROL_BLOCK: [(u32, u32); 2] = [(BASE + 0xd00, 64), (BASE + 0xde4, 8)];
 /// The number of xPSR for DCRSR (DDI 0403E, C1.6.3).
@@ -57,15 +61,24 @@ pub fn read<C: Connection>(
     let stack_pointers = stack_pointers(client);
     let mut memory = BTreeMap::new();
     let stacks = [Some(registers.general[13]), stack_pointers[0], stack_pointers[1]];
-    let stacks = stacks.into_iter().flatten().map(|start| (start & !3, OF_STACK));
+    let of_stacks = stacks.into_iter().flatten().map(|start| (start & !3, OF_STACK));
     let stretches = ram.iter().map(|range| (range.start & !3, range.end.saturating_sub(range.start)));
-    for (start, bytes) in CONTROL_BLOCK.into_iter().chain(stretches).chain(stacks) {
+    for (start, bytes) in CONTROL_BLOCK.into_iter().chain(stretches).chain(of_stacks) {
         let is_known = memory.range(..=start).next_back().is_some_and(|(first, known): (&u32, &Vec<u8>)| {
             u64::from(*first) + known.len() as u64 >= u64::from(start) + u64::from(bytes)
         });
         let found = if is_known { Vec::new() } else { up_to_a_fault(client, start, bytes)? };
         if !found.is_empty() {
             memory.insert(start, found);
+        }
+    }
+    for at in code_places(&registers, &memory, stacks) {
+        let start = at.saturating_sub(OF_CODE / 2) & !3;
+        if at < DATA && !memory.contains_key(&start) {
+            let found = up_to_a_fault(client, start, OF_CODE)?;
+            if !found.is_empty() {
+                memory.insert(start, found);
+            }
         }
     }
     let trace = match rom::units(client, rom) {
@@ -89,6 +102,22 @@ pub fn stack_pointers<C: Connection>(client: &mut Client<C>) -> [Option<u32>; 2]
 fn special<C: Connection>(client: &mut Client<C>, number: u32) -> Result<u32, Problem> {
     client.write_word(BASE + 0xdf4, number)?;
     client.read_word(BASE + 0xdf8)
+}
+
+/// The place where the processor was halted, and those that an exception's frame would have at the stack pointers: lr and pc.
+fn code_places(
+    registers: &Registers,
+    memory: &BTreeMap<u32, Vec<u8>>,
+    stacks: [Option<u32>; 3],
+) -> BTreeSet<u32> {
+    let word = |at: u32| {
+        let (start, bytes) = memory.range(..=at).next_back()?;
+        let offset = usize::try_from(at - start).ok()?;
+        bytes.get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
+    };
+    let frame = |start: u32| [20, 24].into_iter().filter_map(move |offset| word(start.checked_add(offset)?));
+    let stacked = stacks.into_iter().flatten().flat_map(frame);
+    stacked.chain([registers.general[15]]).map(|at| at & !1).collect()
 }
 
 /// Memory from an address on, up to the first word that cannot be read.

@@ -76,9 +76,9 @@ impl Halted<'_> {
         let registers = &self.snapshot.registers;
         let halted = Address::from(registers[15]? & !1);
         let handlers = self.handlers(number);
-        let starts = |at| self.code.symbols.function(at).is_some_and(|function| function.start == at);
-        let is_first = if handlers.is_empty() { starts(halted) } else { handlers.contains(&halted) };
-        if self.snapshot.fault_status().is_not_stacked() || !(is_first || self.code.program.is_empty()) {
+        let may_start = |at| self.code.symbols.function(at).is_none_or(|function| function.start == at);
+        let is_first = if handlers.is_empty() { may_start(halted) } else { handlers.contains(&halted) };
+        if self.snapshot.fault_status().is_not_stacked() || !is_first {
             return None;
         }
         let link = ExceptionReturn::new(registers[usize::from(LR)]?)?;

@@ -326,7 +326,7 @@ pub(super) fn doubt(code: &Code, doubt: &Doubt) -> String {
             )
         }
         Doubt::NoProgram => {
-            "Without the program the trace shows only where execution branched: give it with --image FILE."
+            "Without the program no place has a name, and a trace shows only where execution branched: give it with --image FILE."
                 .to_owned()
         }
         Doubt::HaltedElsewhere { traced, halted } => format!(
