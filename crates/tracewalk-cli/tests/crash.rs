@@ -2,6 +2,7 @@
 
 mod doubts;
 mod stack;
+mod untraced;
 pub(crate) mod truth;
 
 use std::path::{Path, PathBuf};

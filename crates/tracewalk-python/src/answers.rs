@@ -50,6 +50,7 @@ fn tables_of<T>(answered: &Answered<T>, tables: &[table::Table]) -> Result<Table
 
 /// The contents of the capture.
 pub(crate) fn info(session: &Session, observer: &dyn Observer) -> Result<Tables, Problem> {
+    session.needs_trace()?;
     let info = session.info(observer)?;
     let tables = info.tables().iter().map(Table::of).collect::<Result<_, _>>()?;
     Ok(Tables { tables, complete: info.complete, ..Tables::default() })

@@ -37,8 +37,12 @@ impl Session {
         self.dumps.iter().flatten().any(|dumped| !dumped.has_trace)
     }
 
-    /// The error of work that needs trace, if the capture has none.
-    pub(crate) fn needs_trace(&self) -> Result<(), OpenError> {
+    /// Refuses work that needs trace, if the capture has none.
+    ///
+    /// # Errors
+    ///
+    /// If the capture is the log of a halted processor, without trace.
+    pub fn needs_trace(&self) -> Result<(), OpenError> {
         let lacking = self.dumps.iter().zip(&self.capture.buffers).find_map(|(dumped, buffer)| {
             let dumped = dumped.as_ref().filter(|dumped| !dumped.has_trace)?;
             Some((buffer.file.clone(), dumped.dump.pieces.len() as u64))

@@ -191,6 +191,13 @@ impl Snapshot {
         }
     }
 
+    /// Whether the processor may have stack limits, by the part number in CPUID: processors of ARMv6-M and ARMv7-M, which have none,
+    /// have part numbers that begin with 0xC.
+    #[must_use]
+    pub fn has_stack_limits(&self) -> Option<bool> {
+        Some(self.word(CPUID)? >> 12 & 0xf != 0xc)
+    }
+
     /// The exception that was being handled; `None` in thread mode and if it is not known.
     #[must_use]
     pub fn exception_number(&self) -> Option<u16> {

@@ -55,7 +55,7 @@ impl Halted<'_> {
         if reasons & IMPRECISERR != 0 {
             return None;
         }
-        if reasons == STKOF {
+        if reasons == STKOF && self.snapshot.has_stack_limits() == Some(true) {
             let proof = look.status_with(STKOF)?;
             return Some(Cause { kind: CauseKind::StackLimit { at: None }, proof });
         }
@@ -73,8 +73,7 @@ impl Halted<'_> {
         let (at, frame) = look.taken.returns_to.zip(look.frame)?;
         let [.., status] = frame.words;
         self.code.symbols.function(at)?;
-        let none = Replay::new(Vec::new(), look.end(), &|_| None);
-        if status & THUMB == 0 || look.may_be_escalated_call(at, &none) {
+        if status & THUMB == 0 || look.may_be_escalated_call(at, &nothing(look)) {
             return None;
         }
         let (known, step) = look.instruction(at)?;
@@ -93,10 +92,9 @@ impl Halted<'_> {
                 first % bytes != 0 || at.wrapping_sub(first).is_multiple_of(bytes)
             })
         };
-        let none = Replay::new(Vec::new(), look.end(), &|_| None);
         let zero = step.effect.divides_by.is_some_and(|by| look.end()[usize::from(by)] == Some(0));
         let find = |flag: u32| match flag {
-            UNDEFINSTR if is_undefined => look.undefined(at, step, &none),
+            UNDEFINSTR if is_undefined => look.undefined(at, step, &nothing(look)),
             UNDEFINSTR if reasons == UNDEFINSTR && step.effect.opaque => {
                 let kind = CauseKind::UndefinedInstruction { at, bytes: step.code.clone() };
                 Some(Cause { kind, proof: look.status_with(UNDEFINSTR)? })
@@ -120,25 +118,23 @@ impl Halted<'_> {
         Some(cause)
     }
 
-    /// The instruction could not be fetched: no other flag can be of this fault, or there is no code.
+    /// The instruction could not be fetched, and no other flag can be of this fault.
     fn fetching(&self, look: &Look<'_>, reasons: u32) -> Option<Cause> {
         let at = look.taken.returns_to?;
-        let flags = reasons & (IBUSERR | IACCVIOL);
-        let is_code = self.code.program.code(at).is_some();
-        if flags.count_ones() != 1 || reasons != flags && (is_code || self.code.program.is_empty()) {
+        if look.may_be_escalated_call(at, &nothing(look)) {
             return None;
         }
-        let kind = CauseKind::FetchAbort { at, by_bus: flags == IBUSERR };
-        Some(Cause { kind, proof: look.status_with(flags)? })
+        let kind = CauseKind::FetchAbort { at, by_bus: reasons == IBUSERR };
+        let proof = look.status_with(reasons).filter(|_| matches!(reasons, IBUSERR | IACCVIOL))?;
+        Some(Cause { kind, proof })
     }
 
     /// ARMv6-M has no fault status: the instruction and the stacked registers show it.
     fn without_status(&self, look: &Look<'_>) -> Option<Cause> {
         let (raises, step) = self.executed(look)?;
         let at = look.taken.returns_to?;
-        let none = Replay::new(Vec::new(), look.end(), &|_| None);
         let mut cause = match raises {
-            Some(Raises::Undefined) => look.undefined(at, &step, &none),
+            Some(Raises::Undefined) => look.undefined(at, &step, &nothing(look)),
             Some(_) => None,
             None => look.by_elimination(at, &step),
         }?;
@@ -162,4 +158,9 @@ impl Halted<'_> {
         let span = near.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
         span.is_some_and(|span| span.contains(&address.get()))
     }
+}
+
+/// What ran before the exception: nothing that is known.
+fn nothing(look: &Look<'_>) -> Replay {
+    Replay::new(Vec::new(), look.end(), &|_| None)
 }
