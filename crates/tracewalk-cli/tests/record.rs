@@ -207,6 +207,37 @@ fn programs_and_memory_that_do_not_fit_are_refused_before_the_target_runs() {
     }
 }
 
+/// The chip has no unit that kept a trace: the registers and the memory are left, and code to compare with the image.
+#[tracewalk_corpus::test]
+fn a_halted_chip_without_a_trace_says_what_its_registers_prove() {
+    for (model, program, other) in [("m3-bare", "pointer-m3", "gauge-m3"), ("m0plus-mtb", "pointer-m0", "gauge-m0")] {
+        let chip = Chip::new(model, program, &["--at", "HardFault_Handler"]);
+        let (port, image) = (format!(":{}", chip.port), chip.elf.clone());
+        let folder = tempfile::tempdir().expect("room for a folder");
+        let saved = folder.path().join("crash.log");
+        let ask = |arguments: &[&Path]| {
+            let options = [Path::new("crash"), "--format=json".as_ref(), "--image".as_ref()];
+            let outcome = run(options.iter().chain(arguments));
+            assert_eq!(outcome.status, 0, "{model}: {}", outcome.stderr);
+            serde_json::from_str::<Value>(&outcome.stdout).expect("JSON")
+        };
+        let found = ask(&[&image, "--gdb".as_ref(), port.as_ref(), "--save".as_ref(), &saved]);
+        assert_eq!((&found["fault"]["number"], &found["at"]["address"]), (&3.into(), &"0x00000000".into()));
+        // A call through a null pointer, by the trace of the same crash; the registers may be older.
+        assert_eq!((&found["cause"], &found["protocol"]), (&Value::Null, &Value::Null), "{found:#}");
+        let has = |kind: &str| found["missing"].as_array().expect("a list").contains(&kind.into());
+        assert!(has("trace") && !has("frame") && !has("program"), "{found:#}");
+        assert_eq!(ask(&[&image, &saved]), found, "{model}");
+        let other = image.with_file_name(other).with_extension("elf");
+        let doubted = ask(&[&other, &saved]);
+        assert_eq!(doubted["doubts"][0]["kind"], "other_program", "{doubted:#}");
+        let (state, log) = chip.state();
+        // DCRSR selects the stack pointers.
+        let writes = log.lines().filter(|line| line.starts_with("w ") && !line.starts_with("w 0xe000edf4"));
+        assert_eq!((writes.count(), &state["halted"]), (0, &true.into()), "{log}");
+    }
+}
+
 #[tracewalk_corpus::test]
 fn a_halted_chip_says_why_it_crashed_and_is_left_as_it_was() {
     for case in cases("crash") {

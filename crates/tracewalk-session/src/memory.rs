@@ -196,6 +196,9 @@ fn trace_pieces(
     may_lack: bool,
 ) -> Result<Range<usize>, OpenError> {
     let (file, pieces) = (buffer.file.clone(), dump.pieces.len() as u64);
+    if may_lack && buffer.container.is_none() && has_no_mtb(dump) {
+        return Err(OpenError::NoPiece { file, pieces });
+    }
     if let [piece] = &dump.pieces[..]
         && !(may_lack && buffer.container.is_none())
     {
@@ -225,6 +228,14 @@ fn trace_pieces(
     let found = found.ok_or(OpenError::NoPiece { file, pieces })?;
     buffer.container.get_or_insert_with(|| Stated::new(Container::Mtb, Origin::Detected));
     Ok(found)
+}
+
+/// Whether the processor has no MTB, by the architecture and the part number in CPUID: no processor of ARMv7-M has one.
+fn has_no_mtb(dump: &MemoryDump) -> bool {
+    const CPUID: u32 = 0xe000_ed00;
+    let printed = dump.pieces.iter().find_map(|piece| piece.word(Address::from(CPUID)));
+    let cpuid = printed.or(dump.processor.system.get(&CPUID).copied());
+    cpuid.is_some_and(|cpuid| cpuid >> 16 & 0xf == 0xf && cpuid >> 12 & 0xf == 0xc)
 }
 
 /// Whether the file may be a program's.

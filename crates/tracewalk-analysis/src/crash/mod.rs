@@ -113,6 +113,11 @@ pub enum Missing {
     NotStacked,
     /// The call stack goes on in memory that was not saved.
     Stack,
+    /// The place where the exception was taken is no code, and nothing shows what led there.
+    Jump {
+        /// The newest call that is known. Execution may have gone on after it.
+        call: Address,
+    },
     /// Nothing shows that the image is the program.
     Program,
 }

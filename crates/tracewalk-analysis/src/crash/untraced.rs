@@ -36,7 +36,7 @@ pub struct Halted<'a> {
     pub snapshot: &'a Snapshot,
     /// The callers of the program's functions.
     pub callers: &'a dyn Callers,
-    /// The memory of the program's variables, to be told from addresses without memory.
+    /// The memory of the program's variables, to distinguish it from addresses without memory.
     pub variables: &'a [Range<u64>],
 }
 
@@ -73,6 +73,7 @@ impl Halted<'_> {
         let cause = self.cause(&look);
         let status = snapshot.fault_status();
         let is_baseline = snapshot.is_baseline() == Some(true);
+        let jump = frame.and_then(|frame| self.newest_call(frame)).map(|call| Missing::Jump { call });
         let missing = [
             (Missing::Trace, true),
             (Missing::Registers, snapshot.registers.iter().all(Option::is_none)),
@@ -93,7 +94,10 @@ impl Halted<'_> {
             stack: taken.stack,
             path: Vec::new(),
             last: Vec::new(),
-            missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
+            missing: jump
+                .into_iter()
+                .chain(missing.into_iter().filter(|(_, is)| *is).map(|it| it.0))
+                .collect(),
         })
     }
 

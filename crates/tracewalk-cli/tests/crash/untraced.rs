@@ -212,6 +212,25 @@ fn a_stack_that_was_printed_in_part_or_twice_has_the_functions_that_it_shows() {
     assert!(depths.is_sorted() && depths[0] == 0 && depths.contains(&3), "{depths:?}");
 }
 
+/// The fault was in the handler of an interrupt, over code with floating-point registers: the recorded one, but at the instruction after
+/// the return that went wrong. The functions outside of it are the trace's.
+#[test]
+fn the_stack_goes_on_through_an_exception() {
+    let name = "m4-handler-return";
+    let traced = crash(&arguments(name));
+    assert_eq!(functions(&traced), ["label", "Device_Handler", "main", "Reset_Handler"]);
+    let counter = u32::from_str_radix(&traced["registers_at"].as_str().unwrap()[2..], 16).unwrap() + 24;
+    // The instruction after the call of `label`, by the program's listing.
+    let text = with_word(&untraced(name), counter, |_| 0x18e);
+    let (_, found) = of_text(&text, &program(name));
+    assert_eq!(functions(&found), functions(&traced)[1..], "{found:#}");
+    for (frame, other) in found["stack"].as_array().unwrap().iter().zip(&traced["stack"].as_array().unwrap()[1..]) {
+        assert_eq!(frame["handles"]["number"], other["handles"]["number"], "{found:#}");
+    }
+    assert_eq!(found["stack"][0]["handles"]["number"], 16, "{found:#}");
+    assert_eq!(found["stack"][1]["at"], traced["stack"][2]["at"], "{found:#}");
+}
+
 /// The log has code, and it is not the image's; then it is.
 #[test]
 fn code_in_the_log_is_compared_with_the_image() {

@@ -72,7 +72,8 @@ impl Halted<'_> {
                 (level, (at, reached)) = (interrupted, entered);
                 continue;
             }
-            let Some(call) = self.call(returns_to, function, &functions) else { break };
+            let leads = |called| self.leads(called, function, &functions);
+            let Some(call) = self.call(returns_to, &leads) else { break };
             registers = caller;
             (at, reached) = (Address::from((returns_to & !1).wrapping_sub(1)), call);
         }
@@ -96,15 +97,21 @@ impl Halted<'_> {
         registers
     }
 
-    /// The call after which execution returns to this address, if it leads to the function `callee`.
-    fn call(&self, returns_to: u32, callee: Address, functions: &[Extent]) -> Option<Address> {
+    /// The call in the link register, if the exception was not taken at an instruction. The call may be older than what led there.
+    pub(super) fn newest_call(&self, frame: Frame) -> Option<Address> {
+        let [.., link, _, _] = frame.stacked.words;
+        self.call(link, &|_| true).filter(|_| !self.is_code(frame))
+    }
+
+    /// The call after which execution returns to this address, if `leads` says so of its target.
+    fn call(&self, returns_to: u32, leads: &dyn Fn(Address) -> bool) -> Option<Address> {
         let end = returns_to.checked_sub(1).filter(|end| end % 2 == 0)?;
         [4, 2].into_iter().find_map(|bytes| {
             let at = Address::from(end.checked_sub(bytes)?);
             let known = isa::classify(self.code.program.code(at)?, at, Isa::T32).ok()?;
             let is_call = known.link && u32::from(known.bytes) == bytes;
             let leads = match known.class {
-                Class::Direct(to) => self.leads(to.address, callee, functions),
+                Class::Direct(to) => leads(to.address),
                 class => class == Class::Indirect,
             };
             (is_call && leads).then_some(at)

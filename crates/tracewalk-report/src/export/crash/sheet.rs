@@ -55,7 +55,7 @@ fn of_crash(source: Source<'_>, crash: &Crash) -> Vec<Part> {
         None if source.lacks_trace() => "Not proven by the registers and the memory.".to_owned(),
         None => "Not proven by the trace and the saved state.".to_owned(),
     };
-    let missing = crash.missing.iter().map(|missing| words::missing(code, *missing).to_owned());
+    let missing = crash.missing.iter().map(|missing| words::missing(code, *missing));
     let proof = crash.cause.iter().flat_map(|cause| &cause.proof);
     vec![
         columns("Fault", fault(code, crash)),

@@ -204,8 +204,14 @@ pub(super) const fn role_name(role: Role) -> &'static str {
     }
 }
 
-pub(super) fn missing(code: &Code, missing: Missing) -> &'static str {
-    match missing {
+pub(super) fn missing(code: &Code, missing: Missing) -> String {
+    let text = match missing {
+        Missing::Jump { call } => {
+            return format!(
+                "What led there. The call that lr shows is at {}, but execution may have gone on since.",
+                place(code, call)
+            );
+        }
         Missing::Path if code.program.is_empty() => {
             "How the exception was taken: following the trace needs the program (--image FILE)."
         }
@@ -236,7 +242,8 @@ pub(super) fn missing(code: &Code, missing: Missing) -> &'static str {
             "Whether the image is the program: print some of its code into the log, to be compared."
         }
         Missing::NoFaultStatus => "Why, by the processor itself: ARMv6-M has no fault status registers.",
-    }
+    };
+    text.to_owned()
 }
 
 /// The words that an exception stacks, by name, from its frame's address on.
@@ -296,6 +303,7 @@ pub(super) const fn missing_name(missing: Missing) -> &'static str {
         Missing::Trace => "trace",
         Missing::NotStacked => "not_stacked",
         Missing::Stack => "stack",
+        Missing::Jump { .. } => "jump",
         Missing::Program => "program",
     }
 }
