@@ -9,7 +9,7 @@ use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::crash::{Caller, Callers, Crash, Doubt, Halted, Missing, NO_TRACE, Snapshot};
 use tracewalk_analysis::{Code, Section};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::Memory;
+use tracewalk_input::image::{Image, Memory};
 use tracewalk_input::symbols::{CallFrames, VectorTable};
 
 use crate::code::Reader;
@@ -70,7 +70,7 @@ impl Session {
         if !is_other {
             let images = || memory.images.iter().map(|visible| &*visible.image);
             callers = ByFrames(CallFrames::of(images()));
-            variables.extend(images().flat_map(|image| image.variables()));
+            variables.extend(images().flat_map(Image::variables));
             self.dumps.iter().flatten().for_each(|dumped| add_code(dumped, &mut memory, None));
         }
         let everywhere = memory.seen_in(ViewId::default(), Scope::EVERYWHERE);
@@ -120,8 +120,9 @@ fn compare(images: &Memory, snapshot: &Snapshot) -> Agreement {
             for (start, bytes) in &snapshot.memory {
                 let (start, first) = (u64::from(*start), segment.address.get());
                 let both = start.max(first)..(start + bytes.len() as u64).min(first + code.len() as u64);
-                let part = |bytes, from| Some(part(bytes, from, &both)?);
-                let Some((saved, known)) = part(&bytes[..], start).zip(part(code, first)) else { continue };
+                let Some((saved, known)) = part(bytes, start, &both).zip(part(code, first, &both)) else {
+                    continue;
+                };
                 let differs = saved.iter().zip(known).position(|(saved, known)| saved != known);
                 match differs {
                     Some(offset) => return Agreement::Differs(Address::new(both.start + offset as u64)),

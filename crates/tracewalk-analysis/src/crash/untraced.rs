@@ -51,7 +51,7 @@ impl Halted<'_> {
         let handler = self.handlers(number).first().copied();
         let taken = Taken { exception: Some(exception), handler, ..Taken::default() };
         let is_fault = is_fault(exception);
-        if !is_fault && !(handler == halted && is_unhandled(&taken, code, snapshot)) {
+        if !(is_fault || handler == halted && is_unhandled(&taken, code, snapshot)) {
             return None;
         }
         let frame = self.frame(number);
