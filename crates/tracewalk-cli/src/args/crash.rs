@@ -15,7 +15,7 @@ use super::work::WorkArgs;
 pub(crate) const CRASH_EXAMPLES: &str = "\
 Examples:
   tracewalk crash crash.log --image firmware.elf
-      GDB's output of an MTB, the registers and the stack
+      GDB's output of the registers and the stack, and of an MTB if there is one
   tracewalk crash etb.bin --image firmware.elf --dump crash.log
       a trace, and GDB's output in a second file
   tracewalk crash --gdb :3333 --image firmware.elf
@@ -38,7 +38,7 @@ pub(crate) struct Crash {
     pub(crate) follow: FollowArgs,
 
     /// Read the processor through the GDB server of its debug probe, instead of a capture: registers, fault status, stacks, variables,
-    /// and the trace of an MTB or ETB. Nothing runs, and nothing is reset.
+    /// and the trace of an MTB or ETB if one was on. Nothing runs, and nothing is reset.
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "dump", help_heading = "Target")]
     pub(crate) gdb: Option<Server>,
 
