@@ -20,6 +20,6 @@ mod server;
 pub use files::{coverage, description, dump, elf, perf, recording, saved, snapshot, svd};
 pub use flow::flow;
 pub use frames::frames;
-pub use packets::{etmv3, etmv4, itm, mtb, pft};
+pub use packets::{etmv3, etmv4, itm, mtb, pft, stm};
 pub use path::path;
 pub use server::server;

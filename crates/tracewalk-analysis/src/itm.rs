@@ -25,11 +25,14 @@ use std::fmt;
 use tracewalk::ids::Exception;
 use tracewalk::protocol::itm::{ExceptionAction, Packet, Size, TimestampDelay};
 use tracewalk::protocol::{Describe as _, Item, Malformation, Packets, itm};
+use tracewalk::source::Instrumentation;
 use tracewalk::span::Span;
+
+use crate::stm::StmEvent;
 
 pub use tables::{ITM_TABLES, event_table};
 
-/// A report of an ITM.
+/// A report of an ITM or an STM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItmEvent {
     /// Software wrote text to a stimulus port, byte by byte: a line with its line end, or the text before another event.
@@ -66,6 +69,8 @@ pub enum ItmEvent {
         /// Whether the clock's rate changed since the last one.
         clock_changed: bool,
     },
+    /// A report of an STM.
+    Stm(StmEvent),
     /// Malformed bytes.
     Malformed {
         /// The reason.
@@ -78,6 +83,8 @@ pub enum ItmEvent {
 /// Counts of packets by kind, of malformed stretches and of bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItmCounts {
+    /// The protocol.
+    pub protocol: Instrumentation,
     /// Packets by name.
     pub packets: std::collections::BTreeMap<&'static str, u64>,
     /// Malformed stretches.
@@ -261,6 +268,7 @@ impl ItmEvent {
             Self::Packet(packet) => packet.name(),
             Self::LocalTime { .. } => "local_time",
             Self::GlobalTime { .. } => "global_time",
+            Self::Stm(event) => event.name(),
             Self::Malformed { .. } => "malformed",
         }
     }
@@ -290,6 +298,7 @@ impl fmt::Display for ItmEvent {
                 let changed = if *clock_changed { ", at another rate from here on" } else { "" };
                 write!(f, "global time {value}{changed}")
             }
+            Self::Stm(event) => event.fmt(f),
             Self::Malformed { reason, bytes } => write!(f, "malformed, {bytes} bytes: {reason}"),
         }
     }

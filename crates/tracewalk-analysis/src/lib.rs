@@ -54,6 +54,7 @@ pub mod saved;
 mod section;
 pub mod sink;
 mod statistics;
+pub mod stm;
 mod survey;
 pub mod symbols;
 pub mod table;

@@ -26,7 +26,7 @@
 
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
-use tracewalk::source::PacketItem;
+use tracewalk::source::{Instrumentation, PacketItem};
 use tracewalk::span::CaptureOffset;
 
 use crate::itm::ItmEvent;
@@ -56,6 +56,8 @@ pub struct PacketRecord<'a> {
 pub struct ItmRecord {
     /// The ITM; `None` if its bytes are the whole capture.
     pub id: Option<TraceId>,
+    /// The protocol.
+    pub protocol: Instrumentation,
     /// The capture's byte with which it begins.
     pub at: CaptureOffset,
     /// The ITM's report.

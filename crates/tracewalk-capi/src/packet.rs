@@ -123,7 +123,8 @@ impl PacketCallback {
         if let PacketItem::Packet(packet) = item {
             packet.fields(&mut |name, field| {
                 let (kind, value, text) = match field {
-                    Field::Number(value) => (tracewalk_field_kind::Number, value, ""),
+                    Field::Number(value) | Field::Bits(value) => (tracewalk_field_kind::Number, value, ""),
+                    Field::Flag(value) => (tracewalk_field_kind::Number, value.into(), ""),
                     Field::Address(address) => (tracewalk_field_kind::Address, address.get(), ""),
                     Field::Text(text) => (tracewalk_field_kind::Text, 0, text),
                 };

@@ -174,8 +174,8 @@ pub(crate) enum Command {
     /// Record what a chip executes, through the GDB server of its debug probe.
     #[command(after_long_help = record::RECORD_EXAMPLES)]
     Record(Called<Record>),
-    /// Print what an ITM reported: the program's text, and with --format events the DWT's events.
-    #[command(after_help = DECODED)]
+    /// Print what an ITM or STM reported: the program's text, and with --format events the DWT's events; an STM's messages and values.
+    #[command(after_help = DECODED, visible_alias = "stm")]
     Itm(Called<Itm>),
     /// Report which lines, branches and functions of a program ran, without instrumentation.
     #[command(after_long_help = coverage::EXAMPLES)]
@@ -263,7 +263,7 @@ pub(crate) struct Itm {
     #[arg(long, value_parser = built_in::listed(formats::ITM), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeItm>,
 
-    /// With --format text: print the bytes of this stimulus port, 0 to 255; of port 0 if omitted. Can be given several
+    /// With --format text: print the bytes of this stimulus port of an ITM, 0 to 255; of port 0 if omitted. Can be given several
     /// times.
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,

@@ -54,7 +54,7 @@ pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Re
 }
 
 /// Refuses a capture with only ITMs: an answer without rows would look as if nothing had happened.
-fn trace(args: &CaptureArgs, session: Session) -> Result<Session, Failure> {
+pub(crate) fn trace(args: &CaptureArgs, session: Session) -> Result<Session, Failure> {
     if session.sources().is_empty() && !session.itms().is_empty() {
         return Err(OpenError::OnlyItm(args.capture.clone()).into());
     }

@@ -362,9 +362,9 @@ impl Record {
     pub(crate) fn itm(&mut self, itm: &Itm, counts: &ItmCounts) {
         self.sources.push(SourceRecord::Itm {
             id: itm.id.map(TraceId::get),
-            protocol: "itm",
+            protocol: counts.protocol.protocol(),
             malformed: counts.malformed,
-            overflows: counts.packets.get("overflow").copied().unwrap_or_default(),
+            overflows: ["overflow", "merr", "gerr"].iter().filter_map(|name| counts.packets.get(name)).sum(),
         });
     }
 

@@ -85,5 +85,5 @@ macro_rules! targets {
 }
 
 targets! {
-    coverage description dump elf etmv3 etmv4 flow frames itm mtb path perf pft recording saved snapshot svd
+    coverage description dump elf etmv3 etmv4 flow frames itm mtb path perf pft recording saved snapshot stm svd
 }

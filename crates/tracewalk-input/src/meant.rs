@@ -97,7 +97,6 @@ const PROTOCOLS: &[Meaning] = &[
     ("etm3", "etmv3"),
     ("etm4", "etmv4"),
     ("ete", "etmv4"),
-    ("stm", ""),
     ("swo", "itm"),
     ("swv", "itm"),
     ("dwt", "itm"),

@@ -241,7 +241,8 @@ mod tests {
                 }
             }
             "itm" => {
-                let options = ItmOptions { look, ports: vec![0], table: "events" };
+                let options =
+                    ItmOptions { look, ports: vec![0], code: Code::unknown().into(), table: "events" };
                 let make = find(ITM, name).unwrap().make;
                 (make.export)(&mut out, &options).finish(&[], complete).unwrap();
             }

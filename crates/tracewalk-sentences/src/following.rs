@@ -83,7 +83,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             )
         }
         K::ItmMalformed { source, count } => format!(
-            "{}: found {} of malformed ITM trace; `tracewalk itm --format events` shows them",
+            "{}: found {} of malformed trace; `tracewalk itm --format events` shows them",
             itm_name(*source),
             counted(*count, "part"),
         ),
@@ -93,8 +93,13 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             itm_name(*source),
             counted(*count, "time"),
         ),
+        K::StmLost { source, count } => format!(
+            "{}: the STM reports {} of lost writes; raise the rate of the trace port, or write less",
+            source_name(*source),
+            counted(*count, "time"),
+        ),
         K::ItmAlone { source } => format!(
-            "{}: an ITM alone does not record program flow; `tracewalk itm` prints its text",
+            "{}: an ITM or STM alone does not record program flow; `tracewalk itm` prints what was written to it",
             itm_name(*source)
         ),
         K::WindowNotCounted { source, bound, position } => {

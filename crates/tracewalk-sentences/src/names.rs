@@ -14,7 +14,7 @@ pub fn source_name(id: Option<TraceId>) -> String {
 /// The name of an ITM.
 #[must_use]
 pub fn itm_name(id: Option<TraceId>) -> String {
-    id.map_or_else(|| "the ITM".to_owned(), |id| format!("trace ID {id}"))
+    id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"))
 }
 
 /// The `--source` option for a description.

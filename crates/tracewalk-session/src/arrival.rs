@@ -211,7 +211,9 @@ fn is_described(request: &Request) -> bool {
     let has_id = |source: &SourceDescription| {
         source.id.is_some() || config(source).is_ok_and(|config| config.trace_id().is_some())
     };
-    let is_decoded = |source: &SourceDescription| source.protocol == Protocol::Itm || config(source).is_ok();
+    let is_decoded = |source: &SourceDescription| {
+        matches!(source.protocol, Protocol::Itm | Protocol::Stm) || config(source).is_ok()
+    };
     let in_frames = match stated.container {
         Some(Container::Frames) => true,
         Some(Container::TracePort) if stated.frame_start.is_some() => true,

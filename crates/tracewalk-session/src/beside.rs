@@ -3,6 +3,7 @@
 use std::io;
 
 use tracewalk::flow::Element;
+use tracewalk::source::Instrumentation;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::analysis::{FlowSink, Repeated};
@@ -10,6 +11,7 @@ use tracewalk_analysis::drive::{ItmRecords, Places};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::stm::STM_LOSSES;
 use tracewalk_input::capture::Buffer;
 
 use crate::model::Itm;
@@ -221,8 +223,14 @@ pub(crate) fn say_itm(itm: &Itm, counts: &ItmCounts, observer: &dyn Observer) {
     if counts.malformed > 0 {
         observer.say(NoticeKind::ItmMalformed { source, count: counts.malformed });
     }
-    let count = counts.packets.get("overflow").copied().unwrap_or_default();
-    if count > 0 {
-        observer.say(NoticeKind::ItmOverflow { source, count });
+    let number = |name| counts.packets.get(name).copied().unwrap_or_default();
+    match itm.protocol() {
+        Instrumentation::Itm if number("overflow") > 0 => {
+            observer.say(NoticeKind::ItmOverflow { source, count: number("overflow") });
+        }
+        Instrumentation::Stm if STM_LOSSES.map(number) != [0; 2] => {
+            observer.say(NoticeKind::StmLost { source, count: STM_LOSSES.map(number).iter().sum() });
+        }
+        Instrumentation::Itm | Instrumentation::Stm => {}
     }
 }

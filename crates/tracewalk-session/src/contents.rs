@@ -156,7 +156,7 @@ impl Contents {
 
     /// Completes the description of a named source.
     fn complete(&self, stated: &SourceDescription, buffer: &Buffer, known: &Known) -> Identified {
-        if matches!(stated.protocol, Protocol::Mtb | Protocol::Itm | Protocol::Unknown(_)) {
+        if matches!(stated.protocol, Protocol::Mtb | Protocol::Itm | Protocol::Stm | Protocol::Unknown(_)) {
             return Identified::as_stated(stated.clone());
         }
         let id = stated.id.or_else(|| config(stated).ok()?.trace_id());

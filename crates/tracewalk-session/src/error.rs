@@ -303,7 +303,11 @@ impl fmt::Display for OpenError {
                 write!(f, "the capture has no bytes of trace ID {id}, only of {present}")
             }
             Self::OnlyItm(file) => {
-                write!(f, "{}: holds only an ITM's trace, which does not record program flow", file.display())
+                write!(
+                    f,
+                    "{}: holds only the trace of an ITM or STM, which does not record program flow",
+                    file.display()
+                )
             }
             Self::NothingRecognised { file, other: Some(other), .. } => {
                 write!(f, "{}: is {other}, in which no trace was recognised", file.display())

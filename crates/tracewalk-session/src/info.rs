@@ -126,7 +126,12 @@ impl Session {
         let mut records = self.itm_records(itm);
         let mut texts = Vec::new();
         for record in records.by_ref() {
-            if let (ItmEvent::Text { .. }, true) = (&record.event, texts.len() < TEXTS) {
+            let is_text = match &record.event {
+                ItmEvent::Text { .. } => true,
+                ItmEvent::Stm(event) => event.message.is_some(),
+                _ => false,
+            };
+            if is_text && texts.len() < TEXTS {
                 texts.push(record.event.to_string());
             }
         }

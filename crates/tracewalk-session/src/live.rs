@@ -140,7 +140,7 @@ impl Live {
     /// Listens to these ITMs from the first byte on; `beginning` has the first bytes.
     pub(crate) fn listen(&self, itms: &[Itm], beginning: &[u8]) {
         let listening = |itm: &Itm| {
-            let mut stream = ItmStream::new(&itm.carrier);
+            let mut stream = ItmStream::new(&itm.carrier, itm.protocol());
             stream.push(CaptureOffset(0), beginning);
             Listening { id: itm.id, stream }
         };

@@ -4,11 +4,11 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Exception, TraceId};
-use tracewalk::source::SourceConfig;
+use tracewalk::source::{Instrumentation, SourceConfig};
 use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::Stated;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::{Buffer, Container, SourceDescription};
+use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Image;
 
@@ -55,7 +55,7 @@ pub struct Source {
     pub(crate) fits: bool,
 }
 
-/// An ITM that can be decoded.
+/// An ITM or STM that can be decoded.
 #[derive(Clone, Debug)]
 pub struct Itm {
     /// The index of its buffer.
@@ -67,6 +67,17 @@ pub struct Itm {
     pub(crate) carrier: Carrier,
     /// The inferred settings, with evidence.
     pub findings: Vec<Finding>,
+}
+
+impl Itm {
+    /// The protocol.
+    #[must_use]
+    pub fn protocol(&self) -> Instrumentation {
+        match self.description.protocol {
+            Protocol::Stm => Instrumentation::Stm,
+            _ => Instrumentation::Itm,
+        }
+    }
 }
 
 /// The memory that a capture's file describes, one piece of which holds the trace.

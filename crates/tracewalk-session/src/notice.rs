@@ -358,6 +358,8 @@ pub enum NoticeKind {
     ItmMalformed { source: Option<TraceId>, count: u64 },
     /// The ITM dropped packets because it could not send fast enough.
     ItmOverflow { source: Option<TraceId>, count: u64 },
+    /// The STM reports that writes were lost.
+    StmLost { source: Option<TraceId>, count: u64 },
     /// An ITM alone does not record program flow.
     ItmAlone { source: Option<TraceId> },
     /// The trace lacks the counts in which an end of the window is stated.

@@ -8,19 +8,22 @@ use std::sync::Arc;
 use tracewalk::frame::Framing;
 use tracewalk::ids::Address;
 use tracewalk::program::{Scope, ViewId};
+use tracewalk::source::PacketStream;
+use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::Context;
 use tracewalk_analysis::drive::{FlowIndex, Input, ItmRecords, NoProgress, Progress, Rest, Spread};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
-use tracewalk_analysis::record::ItmRecord;
-use tracewalk_analysis::{Code, Interrupts, Section};
-use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
+use tracewalk_analysis::record::{ItmRecord, PacketRecord};
+use tracewalk_analysis::{Code, Interrupts, Section, Statistics};
+use tracewalk_input::capture::{Buffer, Capture, CaptureError, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageError, ImageLoader, ImageRequest, Memory, VisibleImage};
 use tracewalk_input::symbols::VectorTable;
 use tracewalk_input::{Origin, Stated};
 
 use crate::code::{Reader, source_files};
+use crate::error::OpenError;
 use crate::infer::Finding;
 use crate::live::Live;
 use crate::memory::add_code;
@@ -381,7 +384,47 @@ impl Session {
     #[must_use]
     pub fn itm_records<'a>(&'a self, itm: &Itm) -> ItmRecords<'a> {
         let capture = self.capture.buffers.get(itm.buffer).map(|buffer| &*buffer.bytes).unwrap_or_default();
-        Input { capture, carrier: itm.carrier.clone(), rest: None, progress: &NoProgress }.itm()
+        Input { capture, carrier: itm.carrier.clone(), rest: None, progress: &NoProgress }
+            .instrumentation(itm.protocol())
+    }
+
+    /// Decodes the packets of an ITM, and calls `look` with each and its offset in the file. A capture that is still arriving is
+    /// read to its end.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `look`, or of the rest of the capture.
+    pub fn itm_packets(
+        &self,
+        itm: &Itm,
+        look: &mut dyn FnMut(PacketRecord<'_>) -> io::Result<()>,
+    ) -> io::Result<Statistics> {
+        let Some(buffer) = self.capture.buffers.get(itm.buffer) else { return Ok(Statistics::default()) };
+        let (carrier, rest) = (itm.carrier.clone(), self.rest());
+        let input = Input { capture: &buffer.bytes, carrier, rest, progress: &NoProgress };
+        input.packets_of(PacketStream::of(itm.protocol()), &mut |record| {
+            look(PacketRecord { at: CaptureOffset(buffer.file_offset(record.at)), ..record })
+        })
+    }
+
+    /// The names of the kernel that wrote through an STM: those of the capture's images, and of the list that the caller states.
+    ///
+    /// # Errors
+    ///
+    /// If an image or the list cannot be used.
+    pub fn kernel(&mut self, observer: &dyn Observer) -> Result<Arc<Code>, OpenError> {
+        let mut memory = self.loader.memory(&self.capture.images).map_err(OpenError::Image)?;
+        if let Some(file) = &self.request.stated.binaries.kallsyms {
+            let list = Image::read_names(file).map_err(|problem| CaptureError::of_file(file, problem));
+            let image = Arc::new(list.map_err(OpenError::Capture)?);
+            memory.images.push(VisibleImage { image, scope: Scope::EVERYWHERE });
+        }
+        if memory.images.is_empty() {
+            return Ok(Code::unknown().into());
+        }
+        let (interrupts, threads) = (self.interrupts.clone(), BTreeMap::new());
+        let reader = Reader { profile: None, interrupts, threads, source_dirs: Some(&[]) };
+        Ok(reader.code(&memory, observer))
     }
 
     /// The ITMs to be read with a source: for the first source of a buffer, all ITMs in the buffer; for other sources,

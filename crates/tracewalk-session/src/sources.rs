@@ -76,10 +76,10 @@ impl Session {
         }
     }
 
-    /// The ITM that a source is, if it is one and has bytes.
+    /// The ITM or STM that a source is, if it is one and has bytes.
     pub(crate) fn itm(&self, buffer: usize, contents: &Contents, identified: &Identified) -> Option<Itm> {
         let source = &identified.source;
-        if source.protocol != Protocol::Itm {
+        if !matches!(source.protocol, Protocol::Itm | Protocol::Stm) {
             return None;
         }
         let carrier = match (&contents.frames, source.id) {
@@ -99,7 +99,7 @@ fn say_why_not(contents: &Contents, identified: &Identified, problem: NoConfig, 
     let source = &identified.source;
     let has_bytes = |frames: &Frames| source.id.is_none_or(|id| frames.sources.contains_key(&id));
     match problem {
-        NoConfig::NotDecoded if source.protocol == Protocol::Itm => {}
+        NoConfig::NotDecoded if matches!(source.protocol, Protocol::Itm | Protocol::Stm) => {}
         NoConfig::NotDecoded => {
             if contents.frames.as_ref().is_none_or(has_bytes) {
                 let (source, protocol) = (source.id, source.protocol.clone());
@@ -195,7 +195,7 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
                 .map_err(|error| NoConfig::Registers(error.to_string()))
         }
         Protocol::Mtb => Ok(SourceConfig::Mtb(MtbSource::default())),
-        Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
+        Protocol::Itm | Protocol::Stm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
     }
 }
 

@@ -38,6 +38,6 @@ mod tests;
 
 pub use chain::PacketCounts;
 pub use checkpoint::Checkpoint;
-pub use dispatch::SourceConfig;
+pub use dispatch::{Instrumentation, SourceConfig};
 pub use flow_stream::FlowStream;
 pub use packet_stream::{PacketItem, PacketStream};

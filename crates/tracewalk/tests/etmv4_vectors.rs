@@ -49,7 +49,8 @@ fn packets(config: &Config, bytes: &[u8], size: usize) -> Vec<Map<String, Value>
             Item::Packet(packet) => {
                 Describe::fields(&packet, &mut |name, field| {
                     let value = match field {
-                        Field::Number(number) => json!(number),
+                        Field::Number(number) | Field::Bits(number) => json!(number),
+                        Field::Flag(flag) => json!(flag),
                         Field::Address(address) => json!(address.get()),
                         Field::Text(text) => json!(text),
                     };

@@ -6,7 +6,14 @@ use std::path::Path;
 /// What every room may use.
 const VOCABULARY: &[&str] = &["arrays", "cursor", "ids", "plain", "span"];
 
-const PROTOCOLS: &[&str] = &["protocol::etmv3", "protocol::etmv4", "protocol::mtb", "protocol::pft"];
+const PROTOCOLS: &[&str] = &[
+    "protocol::etmv3",
+    "protocol::etmv4",
+    "protocol::itm",
+    "protocol::mtb",
+    "protocol::pft",
+    "protocol::stm",
+];
 
 /// The rooms, and what each may use besides itself and the vocabulary.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -25,6 +32,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("protocol::itm", &["protocol"]),
     ("protocol::mtb", &["directive", "protocol"]),
     ("protocol::pft", &["directive", "protocol"]),
+    ("protocol::stm", &["protocol"]),
     ("flow", &["directive", "isa", "program"]),
     ("source", &["frame", "directive", "protocol", "PROTOCOLS", "isa", "program", "flow"]),
     ("capture", &["frame", "program", "flow", "source"]),

@@ -6,11 +6,13 @@ use tracewalk::frame::{
     Cause, Discontinuity, Extraction, FrameSink, Owner, Piece, PlaceMap, RecoveringDeframer,
 };
 use tracewalk::ids::TraceId;
+use tracewalk::source::Instrumentation;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::{Carrier, Ending, Input, Stretch, WINDOW};
-use crate::itm::{ItmCounts, ItmEvent, Reader};
+use crate::itm::{self, ItmCounts, ItmEvent};
 use crate::record::ItmRecord;
+use crate::stm;
 
 /// The records of an ITM, in the order of the capture. Only a window of the capture is held at a time.
 #[derive(Debug)]
@@ -45,6 +47,22 @@ struct Work {
     last: CaptureOffset,
 }
 
+/// The reader of a protocol.
+#[derive(Debug)]
+enum Reader {
+    Itm(itm::Reader),
+    Stm(stm::Reader),
+}
+
+macro_rules! each_reader {
+    ($value:expr, $reader:ident => $body:expr) => {
+        match $value {
+            Reader::Itm($reader) => $body,
+            Reader::Stm($reader) => $body,
+        }
+    };
+}
+
 /// The number of bytes that are deframed at a time.
 const CHUNK: usize = 1 << 14;
 
@@ -52,7 +70,13 @@ impl<'a> Input<'a> {
     /// The records of the ITM in these bytes. Bytes that arrive later are left out.
     #[must_use]
     pub fn itm(&self) -> ItmRecords<'a> {
-        let stream = ItmStream::new(&self.carrier);
+        self.instrumentation(Instrumentation::Itm)
+    }
+
+    /// The records of the ITM or STM in these bytes. Bytes that arrive later are left out.
+    #[must_use]
+    pub fn instrumentation(&self, kind: Instrumentation) -> ItmRecords<'a> {
+        let stream = ItmStream::new(&self.carrier, kind);
         let (left, stream) = match &self.carrier {
             Carrier::Frames { .. } => {
                 (Left::Stretches(VecDeque::from([Stretch::all(self.capture.len())])), stream)
@@ -68,9 +92,9 @@ impl<'a> Input<'a> {
 }
 
 impl ItmStream {
-    /// A stream of the ITM whose bytes `carrier` describes.
+    /// A stream of the ITM or STM whose bytes `carrier` describes.
     #[must_use]
-    pub fn new(carrier: &Carrier) -> Self {
+    pub fn new(carrier: &Carrier, kind: Instrumentation) -> Self {
         let (id, deframer) = match carrier {
             &Carrier::Frames { framing, id } => (Some(id), Some(Box::new(RecoveringDeframer::new(framing)))),
             Carrier::Indexed { index, id } => {
@@ -80,7 +104,10 @@ impl ItmStream {
         };
         let work = Work {
             id,
-            reader: Reader::new(),
+            reader: match kind {
+                Instrumentation::Itm => Reader::Itm(itm::Reader::new()),
+                Instrumentation::Stm => Reader::Stm(stm::Reader::new()),
+            },
             places: PlaceMap::new(),
             ready: VecDeque::new(),
             last: CaptureOffset(0),
@@ -107,7 +134,7 @@ impl ItmStream {
             deframer.finish(&mut self.work);
         }
         if ending == Ending::Open {
-            self.work.reader.forget_incomplete();
+            each_reader!(&mut self.work.reader, reader => reader.forget_incomplete());
         }
         self.work.finish();
     }
@@ -120,7 +147,7 @@ impl ItmStream {
     /// The counts so far.
     #[must_use]
     pub const fn counts(&self) -> &ItmCounts {
-        self.work.reader.counts()
+        each_reader!(&self.work.reader, reader => reader.counts())
     }
 }
 
@@ -178,26 +205,27 @@ impl Iterator for ItmRecords<'_> {
 impl Work {
     fn with(&mut self, work: impl FnOnce(&mut Reader, &mut dyn FnMut(Span, ItmEvent))) {
         let Self { id, reader, places, ready, last } = self;
+        let protocol = each_reader!(&*reader, reader => reader.counts().protocol);
         work(reader, &mut |span, event| {
             if let Some(place) = places.locate(span.start) {
                 *last = place;
             }
-            ready.push_back(ItmRecord { id: *id, at: *last, event });
+            ready.push_back(ItmRecord { id: *id, protocol, at: *last, event });
         });
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.with(|reader, mut emit| reader.push(bytes, &mut emit));
+        self.with(|reader, mut emit| each_reader!(reader, reader => reader.push(bytes, &mut emit)));
     }
 
     fn lose_sync(&mut self) {
         if self.places.end().0 > 0 {
-            self.with(|reader, mut emit| reader.lose_sync(&mut emit));
+            self.with(|reader, mut emit| each_reader!(reader, reader => reader.lose_sync(&mut emit)));
         }
     }
 
     fn finish(&mut self) {
-        self.with(|reader, mut emit| reader.finish(&mut emit));
+        self.with(|reader, mut emit| each_reader!(reader, reader => reader.finish(&mut emit)));
     }
 }
 

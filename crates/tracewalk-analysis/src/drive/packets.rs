@@ -21,12 +21,16 @@ impl Input<'_> {
     where
         F: FnMut(PacketRecord<'_>) -> io::Result<()>,
     {
-        self.packets_to(config, &mut look)
+        self.packets_of(PacketStream::new(config), &mut look)
     }
 
-    /// As [`Input::packets`]. The decoders are compiled once, not for each consumer.
-    fn packets_to(&self, config: &SourceConfig, look: LookAtPackets<'_>) -> io::Result<Statistics> {
-        let mut work = PacketWork { places: PlaceMap::new(), packets: Packets::new(config, look) };
+    /// As [`Input::packets`], by any stream from the source's first byte.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::packets`].
+    pub fn packets_of(&self, stream: PacketStream, look: LookAtPackets<'_>) -> io::Result<Statistics> {
+        let mut work = PacketWork { places: PlaceMap::new(), packets: Packets::new(stream, look) };
         let ending = self.feed(&mut work)?;
         let PacketWork { places, packets } = work;
         packets.end(ending, places)
@@ -50,7 +54,7 @@ impl Follower<'_> {
         F: FnMut(FlowRecord) -> io::Result<()>,
         G: FnMut(PacketRecord<'_>) -> io::Result<()>,
     {
-        let packets = Packets::new(self.config, &mut look_at_packets);
+        let packets = Packets::new(PacketStream::new(self.config), &mut look_at_packets);
         let mut both = Both { flow: FlowWork::new(self, &mut look), packets };
         let ending = input.feed(&mut both)?;
         let Both { flow, packets } = both;
@@ -79,8 +83,8 @@ struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    fn new(config: &SourceConfig, look: LookAtPackets<'a>) -> Self {
-        Self { stream: PacketStream::new(config), look: Look::new(look), statistics: Statistics::default() }
+    fn new(stream: PacketStream, look: LookAtPackets<'a>) -> Self {
+        Self { stream, look: Look::new(look), statistics: Statistics::default() }
     }
 
     fn take(&mut self, bytes: &[u8], places: &mut PlaceMap) {
@@ -166,7 +170,7 @@ impl Take for Both<'_> {
 const fn note_packet(statistics: &mut Statistics, item: PacketItem<'_>) {
     match item {
         PacketItem::Packet(_) => statistics.packets += 1,
-        PacketItem::Malformed(_) => statistics.malformed += 1,
-        PacketItem::Unsynchronised => {}
+        PacketItem::Malformed(reason) if reason.is_damage() => statistics.malformed += 1,
+        PacketItem::Malformed(_) | PacketItem::Unsynchronised => {}
     }
 }

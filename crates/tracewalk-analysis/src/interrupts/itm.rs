@@ -25,6 +25,8 @@ impl Activities {
 
 #[cfg(test)]
 mod tests {
+    use tracewalk::source::Instrumentation;
+
     use super::*;
     use tracewalk::span::CaptureOffset;
 
@@ -33,6 +35,7 @@ mod tests {
         use ExceptionAction::{Entered, Exited, Returned};
         let events = [(15, Entered), (15, Exited), (0, Returned), (44, Entered), (15, Entered), (15, Exited)];
         let record = |(number, action)| ItmRecord {
+            protocol: Instrumentation::Itm,
             id: None,
             at: CaptureOffset(0),
             event: ItmEvent::Packet(Packet::Exception { number, action }),

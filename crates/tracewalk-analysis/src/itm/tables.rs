@@ -1,7 +1,7 @@
 //! Reports of ITMs, as tables.
 
 use tracewalk::ids::TraceId;
-use tracewalk::protocol::{Describe as _, Field};
+use tracewalk::protocol::{Describe as _, Field, stm};
 
 use super::{ItmCounts, ItmEvent};
 use crate::record::ItmRecord;
@@ -10,11 +10,8 @@ use crate::table::{Cell, Column, Kind, Table, Tabular};
 /// The tables of ITMs, in the order in which they are given. The events come one by one, the others at the end.
 pub const ITM_TABLES: [&str; 3] = ["itm_events", "itms", "itm_packets"];
 
-/// What the tables call the protocol of an ITM.
-const PROTOCOL: &str = "itm";
-
 /// The columns of `itm_events`.
-const EVENT_COLUMNS: [(&str, Kind); 13] = [
+const EVENT_COLUMNS: [(&str, Kind); 15] = [
     ("id", Kind::Integer),
     ("protocol", Kind::Text),
     ("offset", Kind::Integer),
@@ -28,6 +25,8 @@ const EVENT_COLUMNS: [(&str, Kind); 13] = [
     ("comparator", Kind::Integer),
     ("total", Kind::Time),
     ("text", Kind::Text),
+    ("master", Kind::Integer),
+    ("channel", Kind::Integer),
 ];
 
 /// The table of events, without rows.
@@ -48,7 +47,7 @@ impl ItmRecord {
         };
         set("offset", self.at.0.into());
         set("id", self.id.into());
-        set("protocol", PROTOCOL.into());
+        set("protocol", self.protocol.protocol().into());
         set("event", self.event.name().into());
         set("text", self.event.to_string().into());
         match &self.event {
@@ -62,12 +61,28 @@ impl ItmRecord {
                 set("value", (*value).into());
             }
             ItmEvent::Packet(packet) => packet.fields(&mut |name, field| match field {
-                Field::Number(value) => set(name, value.into()),
+                Field::Number(value) | Field::Bits(value) => set(name, value.into()),
+                Field::Flag(value) => set(name, u64::from(value).into()),
                 Field::Address(address) => set(name, address.into()),
                 Field::Text(text) => set(name, text.into()),
             }),
             ItmEvent::LocalTime { total, .. } => set("total", (*total).into()),
             ItmEvent::GlobalTime { value, .. } => set("value", (*value).into()),
+            ItmEvent::Stm(event) => {
+                set("master", u64::from(event.sender.master).into());
+                set("channel", u64::from(event.sender.channel).into());
+                if let stm::Packet::Data { size, .. } = event.packet {
+                    set("size", u64::from(size.bytes()).into());
+                }
+                event.packet.fields(&mut |name, field| match field {
+                    Field::Number(time) if name == "timestamp" => set("total", time.into()),
+                    Field::Number(value) | Field::Bits(value) => set(name, value.into()),
+                    _ => {}
+                });
+                if let Some(message) = &event.message {
+                    set("text", message.text(|_| None).into());
+                }
+            }
             ItmEvent::Malformed { bytes, .. } => set("size", (*bytes).into()),
         }
         row
@@ -85,7 +100,7 @@ impl Tabular for [(Option<TraceId>, ItmCounts)] {
         let columns = [integer("id"), text("protocol"), text("packet"), integer("count")];
         let mut packets = Table::new(packets, 1, columns);
         for (id, counts) in self {
-            let [id, protocol] = [Cell::from(*id), PROTOCOL.into()];
+            let [id, protocol] = [Cell::from(*id), counts.protocol.protocol().into()];
             let all = counts.packets.values().sum::<u64>();
             itms.push([
                 id.clone(),

@@ -75,7 +75,7 @@ pub(crate) struct CaptureArgs {
 
     /// The description of a source: [ID=]PROTOCOL[,key=value…].
     ///
-    /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register
+    /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb`, `itm` or `stm`. Keys are `cpu=cortex-m3`, which gives the usual register
     /// values, and the registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`; for ETMv4 and ETE
     /// `trcconfigr=`, `trctraceidr=`, `trcdevarch=`, `trcidr0=`, `trcidr1=`, `trcidr2=` and `trcidr8=`; for an MTB `position=` (the
     /// place of the oldest packet), `master=` (the size of the buffer) and `base=` (the address of its RAM), and `pc=`, the address
@@ -112,8 +112,8 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Program")]
     pub(crate) debug_dirs: Vec<PathBuf>,
 
-    /// For a perf.data file: a copy of the traced kernel's /proc/kallsyms, which names its functions. A recording that
-    /// is a directory includes one, and perf's cache may have one.
+    /// For a perf.data file, or functions that a kernel reported through an STM: a copy of the traced kernel's /proc/kallsyms, which
+    /// names its functions. A recording that is a directory includes one, and perf's cache may have one.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) kallsyms: Option<PathBuf>,
 

@@ -128,7 +128,7 @@ fn itms_alone(
         if exporter.shows_itm() {
             exporter.section(&Section {
                 id: itm.id,
-                protocol: "itm",
+                protocol: itm.protocol().protocol(),
                 number: 1,
                 code: Code::unknown().into(),
             })?;

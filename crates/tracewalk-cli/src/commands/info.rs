@@ -301,7 +301,7 @@ fn print_itm(
     ItmInfo { itm, counts, texts }: &ItmInfo,
 ) -> Result<(), Failure> {
     let head = look.palette.head;
-    writeln!(out, "\n{head}{}{head:#}, itm", itm_name(itm.id))?;
+    writeln!(out, "\n{head}{}{head:#}, {}", itm_name(itm.id), itm.protocol().protocol())?;
     writeln!(out, "  as options    {}", as_option(&itm.description))?;
     findings(out, &itm.findings)?;
     writeln!(out, "  bytes         {}", counts.bytes)?;

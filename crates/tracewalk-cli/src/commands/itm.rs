@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tracewalk::source::Instrumentation;
+use tracewalk_analysis::Code;
 use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_report::formats::ItmOptions;
 
-use tracewalk_session::Itms;
+use tracewalk_session::{Itm as Instrument, Itms};
 
 use crate::args::Itm;
 use crate::failure::Failure;
@@ -39,14 +41,24 @@ impl Task for Itm {
         if session.itms().is_empty() {
             return Err(Failure::input(
                 "no_itm",
-                format!("{}: contains no recognisable ITM trace", self.capture.capture.display()),
-                "state the ITM's trace ID with --source ID=itm, or state that all bytes are an ITM's with --container raw \
-             --source itm",
+                format!(
+                    "{}: contains no recognisable trace of an ITM or STM",
+                    self.capture.capture.display()
+                ),
+                "state its trace ID with --source ID=itm or ID=stm, or state that all bytes are its with --container raw \
+             --source itm (or stm)",
             ));
         }
         let ports = if self.ports.is_empty() { vec![0] } else { self.ports.clone() };
         let output = self.output.as_deref();
-        let options = ItmOptions { look: look_for(output), ports, table: self.table };
+        let is_itm = |itm: &Instrument| itm.protocol() == Instrumentation::Itm;
+        let has_itm = session.itms().iter().any(is_itm);
+        let code = if session.itms().iter().all(is_itm) {
+            Code::unknown().into()
+        } else {
+            session.kernel(messages)?
+        };
+        let options = ItmOptions { look: look_for(output), ports, code, table: self.table };
         let mut written = Written::default();
         Stream::to(output, &session).write(|out| {
             let mut exporter = (self.format.make.export)(out, &options);
@@ -64,7 +76,7 @@ impl Task for Itm {
             let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
             Ok(exporter.finish(&counted, messages.complete())?)
         })?;
-        if self.format.make.of_ports {
+        if self.format.make.of_ports && has_itm {
             written.report_missing(&options.ports, !self.ports.is_empty(), messages);
         }
         Ok(session.end_source(messages)?)

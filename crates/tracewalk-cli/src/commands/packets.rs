@@ -1,13 +1,14 @@
 //! `packets`: the packets of each source.
 
 use tracewalk::protocol::Malformation;
-use tracewalk::source::PacketItem;
+use tracewalk::source::{Instrumentation, PacketItem};
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::Code;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::stm::STM_LOSSES;
+use tracewalk_analysis::{Code, Section};
 
-use tracewalk_session::{LostPlaces, NoticeKind, Observer as _, Session, Source};
+use tracewalk_session::{Itm, LostPlaces, NoticeKind, Observer as _, Session, Source};
 
 use crate::args::Packets;
 use crate::failure::Failure;
@@ -32,7 +33,11 @@ impl Task for Packets {
     /// Prints the packets.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         messages.measure(self.work);
-        let mut session = open::live(&self.capture, messages)?;
+        let mut session = open::live_or_itm(&self.capture, messages)?;
+        let stms = stms(&session);
+        if stms.is_empty() {
+            session = open::trace(&self.capture, session)?;
+        }
         let output = self.output.as_deref();
         Stream::to(output, &session).write(|out| {
             let mut exporter = (self.format.make)(out, look_for(output));
@@ -42,9 +47,59 @@ impl Task for Packets {
             session.each_source(messages, |session, source| {
                 packets(session, source, exporter.as_deref_mut(), messages)
             })?;
+            for stm in &stms {
+                stm_packets(&session, stm, exporter.as_deref_mut(), messages)?;
+            }
+            session.end_source(messages)?;
             Ok(exporter.map_or(Ok(()), |mut exporter| exporter.finish(messages.complete()))?)
         })
     }
+}
+
+/// The STMs whose packets are wanted.
+fn stms(session: &Session) -> Vec<Itm> {
+    let wanted = &session.request().ids;
+    let is_wanted = |id| wanted.is_empty() || wanted.contains(&id);
+    let stms = session.itms().iter().filter(|itm| itm.protocol() == Instrumentation::Stm);
+    stms.filter(|itm| itm.id.is_none_or(is_wanted)).cloned().collect()
+}
+
+/// The packets of an STM, which traces no instructions.
+fn stm_packets(
+    session: &Session,
+    stm: &Itm,
+    mut exporter: Option<&mut (dyn for<'a> Sink<PacketRecord<'a>> + '_)>,
+    messages: &Messages,
+) -> Result<(), Failure> {
+    let mut first_malformed = None::<(CaptureOffset, Malformation)>;
+    if let Some(exporter) = &mut exporter {
+        let (id, protocol) = (stm.id, stm.protocol().protocol());
+        exporter.section(&Section { id, protocol, number: 1, code: Code::unknown().into() })?;
+    }
+    let mut lost = 0;
+    let statistics = session.itm_packets(stm, &mut |record| {
+        lost += u64::from(
+            matches!(record.content, PacketItem::Packet(packet) if STM_LOSSES.contains(&packet.name())),
+        );
+        if let PacketItem::Malformed(reason) = record.content
+            && reason.is_damage()
+        {
+            first_malformed.get_or_insert((record.at, reason));
+        }
+        exporter.as_mut().map_or(Ok(()), |exporter| exporter.record(record))
+    })?;
+    if let Some(exporter) = &mut exporter {
+        exporter.end_section()?;
+    }
+    if let Some((at, reason)) = first_malformed {
+        let (source, count) = (stm.id, statistics.malformed);
+        messages.notice(NoticeKind::Malformed { source, count, first: Some(reason) }.at(at));
+    }
+    if lost > 0 {
+        messages.notice(NoticeKind::StmLost { source: stm.id, count: lost }.into());
+    }
+    messages.add(&statistics);
+    Ok(())
 }
 
 fn packets(

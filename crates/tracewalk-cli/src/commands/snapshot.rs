@@ -139,14 +139,19 @@ fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSou
     })
 }
 
-/// An ITM, which has its trace ID in another register.
+/// An ITM or STM, which has its trace ID in another register.
 fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
-    let id = source.id.filter(|_| source.protocol == Protocol::Itm)?;
-    let name = source.name.clone().unwrap_or_else(|| format!("ITM_{}", id.get()));
+    let (kind, register) = match source.protocol {
+        Protocol::Itm => ("ITM", "ITMTCR"),
+        Protocol::Stm => ("STM", "STMTCSR"),
+        _ => return None,
+    };
+    let id = source.id?;
+    let name = source.name.clone().unwrap_or_else(|| format!("{kind}_{}", id.get()));
     let enabled = u32::from(id.get()) << 16 | 1;
     let others = source.other_registers().map(|(name, stated)| (name.to_owned(), stated.value));
-    let registers = std::iter::once(("ITMTCR".to_owned(), enabled)).chain(others).collect();
-    Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
+    let registers = std::iter::once((register.to_owned(), enabled)).chain(others).collect();
+    Some(SnapshotSource { name, protocol: source.protocol.clone(), minor_version: 0, registers, core: None })
 }
 
 /// A buffer's bytes as OpenCSD takes them. Such bytes may exceed the memory.

@@ -152,7 +152,8 @@ fn packets(config: &SourceConfig, bytes: &[u8]) -> Vec<Packet> {
                 packet.kind = described.name();
                 described.fields(&mut |name, value| {
                     let value = match value {
-                        Field::Number(number) => Value::Number(number),
+                        Field::Number(number) | Field::Bits(number) => Value::Number(number),
+                        Field::Flag(flag) => Value::Number(flag.into()),
                         Field::Address(address) => Value::Number(address.get()),
                         Field::Text(text) => Value::Text(text.to_owned()),
                     };

@@ -101,6 +101,8 @@ fn protocol(kind: &str) -> Protocol {
         Protocol::Mtb
     } else if starts(&["ITM"]) {
         Protocol::Itm
+    } else if starts(&["STM"]) {
+        Protocol::Stm
     } else {
         Protocol::Unknown(kind.to_owned())
     }
@@ -116,7 +118,7 @@ fn add_registers(
     let name_of = match source.protocol {
         Protocol::EtmV3 | Protocol::Pft | Protocol::Itm => meant_by,
         // Tools write offsets or numbers after the names of ETMv4's registers, but always use Arm's names.
-        Protocol::Etmv4 | Protocol::Mtb | Protocol::Unknown(_) => named_by,
+        Protocol::Etmv4 | Protocol::Mtb | Protocol::Stm | Protocol::Unknown(_) => named_by,
     };
     let registers = &mut source.registers;
     for entry in &section.entries {

@@ -29,7 +29,9 @@ pub struct CaptureError {
 
 impl CaptureError {
     /// A file that cannot be read.
-    pub(super) fn of_file(path: &Path, problem: FileProblem) -> Self {
+    /// A file that cannot be read.
+    #[must_use]
+    pub fn of_file(path: &Path, problem: FileProblem) -> Self {
         Self { file: path.to_owned(), line: None, kind: CaptureErrorKind::File(problem) }
     }
 }

@@ -17,12 +17,13 @@ use crate::origin::{Origin, Stated};
 
 /// The registers that change how trace is read. Other registers are kept as well, but nothing depends on
 /// their values.
-pub(crate) const DECODING: [&str; 18] = [
+pub(crate) const DECODING: [&str; 19] = [
     "ETMCR",
     "ETMIDR",
     "ETMCCER",
     "ETMTRACEIDR",
     "ITMTCR",
+    "STMTCSR",
     "MTB_POSITION",
     "MTB_MASTER",
     "MTB_FLOW",
@@ -39,12 +40,13 @@ pub(crate) const DECODING: [&str; 18] = [
 ];
 
 /// The names in [`DECODING`], as options and descriptions write them.
-pub(crate) const LOWER_CASE: [&str; 18] = [
+pub(crate) const LOWER_CASE: [&str; 19] = [
     "etmcr",
     "etmidr",
     "etmccer",
     "etmtraceidr",
     "itmtcr",
+    "stmtcsr",
     "mtb_position",
     "mtb_master",
     "mtb_flow",
@@ -61,15 +63,21 @@ pub(crate) const LOWER_CASE: [&str; 18] = [
 ];
 
 /// The registers of ETMv4 and ETE, in lower case.
-pub(crate) const ETMV4_LOWER_CASE: &[&str] = LOWER_CASE.split_at(9).1;
+pub(crate) const ETMV4_LOWER_CASE: &[&str] = LOWER_CASE.split_at(10).1;
 
 /// The registers of an MTB, in lower case.
-pub(crate) const MTB_LOWER_CASE: &[&str] = LOWER_CASE.split_at(9).0.split_at(5).1;
+pub(crate) const MTB_LOWER_CASE: &[&str] = LOWER_CASE.split_at(10).0.split_at(6).1;
 
 /// The registers that snapshots may identify by number (IHI 0014Q and IHI 0035B, "Register summary"; DDI
 /// 0403E, C1.7: a quarter of the offset).
-const NUMBERS: [(&str, u32); 5] =
-    [("ETMCR", 0x000), ("ETMIDR", 0x079), ("ETMCCER", 0x07a), ("ETMTRACEIDR", 0x080), ("ITMTCR", 0x3a0)];
+const NUMBERS: [(&str, u32); 6] = [
+    ("ETMCR", 0x000),
+    ("ETMIDR", 0x079),
+    ("ETMCCER", 0x07a),
+    ("ETMTRACEIDR", 0x080),
+    ("ITMTCR", 0x3a0),
+    ("STMTCSR", 0x3a0),
+];
 
 /// The number of the register with this name.
 pub(super) fn number_of(name: &str) -> Option<u32> {

@@ -31,6 +31,8 @@ pub enum Protocol {
     Mtb,
     /// Instrumentation Trace Macrocell: text and values that software writes, no program flow.
     Itm,
+    /// System Trace Macrocell: data that software and hardware write, no program flow.
+    Stm,
     /// Another protocol, by its name in the description; empty if the description has none.
     Unknown(String),
 }
@@ -51,6 +53,7 @@ impl Protocol {
             Self::Etmv4 => "etmv4",
             Self::Mtb => "mtb",
             Self::Itm => "itm",
+            Self::Stm => "stm",
             Self::Unknown(_) => "unknown",
         }
     }
@@ -68,6 +71,7 @@ impl Protocol {
             Self::Etmv4 => ETMV4_LOWER_CASE,
             Self::Mtb => MTB_LOWER_CASE,
             Self::Itm => &["itmtcr"],
+            Self::Stm => &["stmtcsr"],
             Self::Unknown(_) => &LOWER_CASE,
         }
     }
@@ -79,7 +83,7 @@ impl Protocol {
 
     /// The words that options and descriptions take, without alternative spellings. One of them is suggested
     /// for an unknown word.
-    pub(crate) const NAMES: [&str; 6] = ["etmv3", "pft", "etmv4", "mtb", "itm", "unknown"];
+    pub(crate) const NAMES: [&str; 7] = ["etmv3", "pft", "etmv4", "mtb", "itm", "stm", "unknown"];
 
     pub(crate) fn from_name(name: &str) -> Result<Self, CaptureErrorKind> {
         match name.to_ascii_lowercase().as_str() {
@@ -89,6 +93,7 @@ impl Protocol {
             "etmv4" | "ete" => Ok(Self::Etmv4),
             "mtb" => Ok(Self::Mtb),
             "itm" => Ok(Self::Itm),
+            "stm" => Ok(Self::Stm),
             "unknown" => Ok(Self::Unknown(String::new())),
             _ => Err(CaptureErrorKind::UnknownValue {
                 key: "protocol".to_owned(),
@@ -168,7 +173,8 @@ impl SourceDescription {
             // ARMv7-M Architecture Reference Manual (DDI 0403E), C1.7.6: ITM_TCR.TraceBusID.
             Protocol::Itm => bits("ITMTCR", 16),
             Protocol::Etmv4 => bits("TRCTRACEIDR", 0),
-            // The STM has its ID in the same bits as the ITM.
+            // STM (DDI 0444B): STMTCSR.TRACEID.
+            Protocol::Stm => bits("STMTCSR", 16),
             Protocol::Unknown(_) => bits("TRCTRACEIDR", 0).or_else(|| bits("STMTCSR", 16)),
             Protocol::Mtb => None,
         };
@@ -312,7 +318,7 @@ mod tests {
             ("0x70=pft", "expected a trace ID from 0x01 to 0x6f, found 0x70"),
             ("0=pft", "expected a trace ID from 0x01 to 0x6f, found 0x00"),
             ("x=pft", "expected a trace ID for `id`, found `x`"),
-            ("2=stm", "unknown protocol `stm`"),
+            ("2=etb", "unknown protocol `etb`"),
             (
                 "etmv3,cpu=cortex-m33x,cqu=1",
                 "unknown key `cqu` in the source, the nearest known one is `cpu`",

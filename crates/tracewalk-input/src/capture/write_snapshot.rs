@@ -209,6 +209,7 @@ impl SnapshotSource {
             Protocol::Etmv4 if self.is_extension() => "ETE".to_owned(),
             Protocol::Etmv4 => format!("ETM4.{minor}"),
             Protocol::Itm => "ITM".to_owned(),
+            Protocol::Stm => "STM".to_owned(),
             Protocol::Mtb => "MTB".to_owned(),
             Protocol::Unknown(name) => name.clone(),
         }

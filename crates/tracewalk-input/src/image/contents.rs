@@ -1,12 +1,13 @@
 //! The contents of an image.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
 use crate::bytes::Bytes;
+use crate::file::{self, FileProblem};
 use crate::records::RecordForm;
 
 /// A program image: the memory that one file describes.
@@ -79,6 +80,15 @@ impl Image {
             moved: 0,
             form: ImageForm::Names,
         }
+    }
+
+    /// As [`Image::of_names`], of a file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn read_names(file: &Path) -> Result<Self, FileProblem> {
+        Ok(Self::of_names(file.to_owned(), file::map(file, file::LONGEST_IMAGE)?))
     }
 
     /// The list of a kernel's names, if the image is one.

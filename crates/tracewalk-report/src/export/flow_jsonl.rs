@@ -13,7 +13,7 @@ use super::json::{Line, Object};
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::{Growth, Join, Part, Sink};
-use tracewalk_analysis::{Doubt, DoubtChange, Interrupts, Section};
+use tracewalk_analysis::{Code, Doubt, DoubtChange, Interrupts, Section};
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -54,7 +54,7 @@ impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        write_itm(&mut self.out, &mut self.lines.line, record)
+        write_itm(&mut self.out, &mut self.lines.line, record, &Code::unknown())
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {

@@ -1,16 +1,19 @@
 //! `itm`: reports of an ITM, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::{Describe as _, Field};
 use tracewalk::span::CaptureOffset;
 
 use super::json::{Line, Object};
+use super::stm::{StmLines, write_stm};
 use super::tables::write_tables;
 use crate::layout::Fitted;
 use crate::words::CUT;
 use crate::{Look, Palette};
+use tracewalk_analysis::Code;
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent, event_table};
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::sink::Nothing;
@@ -44,11 +47,13 @@ pub struct ItmTables<R> {
     begun: bool,
 }
 
-/// Writes the bytes that software wrote to stimulus ports, as they are.
+/// Writes the bytes that software wrote to stimulus ports of an ITM, as they are, and a line for each report of an STM.
 #[derive(Debug)]
 pub struct StimulusBytes<W> {
     out: W,
     ports: Vec<u8>,
+    stm: StmLines,
+    code: Arc<Code>,
 }
 
 /// Writes a line for each record.
@@ -63,14 +68,15 @@ pub struct ItmText<W> {
 pub struct ItmJsonl<W> {
     out: W,
     line: Line,
+    code: Arc<Code>,
     /// The place of the last record.
     last: CaptureOffset,
 }
 
 impl<W: Write> StimulusBytes<W> {
     /// Writes the bytes of these ports to `out`.
-    pub const fn new(out: W, ports: Vec<u8>) -> Self {
-        Self { out, ports }
+    pub fn new(out: W, ports: Vec<u8>, code: Arc<Code>) -> Self {
+        Self { out, ports, stm: StmLines::default(), code }
     }
 }
 
@@ -82,8 +88,13 @@ impl<W: Write> ExportItm for StimulusBytes<W> {
                 let bytes = value.to_le_bytes();
                 self.out.write_all(bytes.get(..size.bytes().into()).unwrap_or(&bytes))
             }
+            ItmEvent::Stm(event) => self.stm.event(&mut self.out, event, &self.code),
             _ => Ok(()),
         }
+    }
+
+    fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], _: bool) -> io::Result<()> {
+        self.stm.end(&mut self.out)
     }
 }
 
@@ -131,15 +142,15 @@ impl<R: TakeRows> ExportItm for ItmTables<R> {
 
 impl<W: Write> ItmJsonl<W> {
     /// Writes to `out`.
-    pub fn new(out: W) -> Self {
-        Self { out, line: Line::default(), last: CaptureOffset(0) }
+    pub fn new(out: W, code: Arc<Code>) -> Self {
+        Self { out, line: Line::default(), code, last: CaptureOffset(0) }
     }
 }
 
 impl<W: Write> ExportItm for ItmJsonl<W> {
     fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
         self.last = record.at;
-        write_itm(&mut self.out, &mut self.line, record)
+        write_itm(&mut self.out, &mut self.line, record, &self.code)
     }
 
     fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
@@ -153,10 +164,18 @@ impl<W: Write> ExportItm for ItmJsonl<W> {
     }
 }
 
-/// Writes a record as a line of JSON.
-pub(super) fn write_itm(out: &mut impl Write, line: &mut Line, record: &ItmRecord) -> io::Result<()> {
+/// Writes a record as a line of JSON, with the names of `code`.
+pub(super) fn write_itm(
+    out: &mut impl Write,
+    line: &mut Line,
+    record: &ItmRecord,
+    code: &Code,
+) -> io::Result<()> {
+    if let ItmEvent::Stm(event) = &record.event {
+        return write_stm(out, (line, VERSION), (record, event), code);
+    }
     let mut object = line.start(VERSION, record.at, record.id);
-    object.text("element", "itm");
+    object.text("element", record.protocol.protocol());
     object.text("event", record.event.name());
     event(&mut object, &record.event);
     object.close();
@@ -176,6 +195,8 @@ fn event(object: &mut Object<'_>, event: &ItmEvent) {
         }
         ItmEvent::Packet(packet) => packet.fields(&mut |name, field| match field {
             Field::Number(value) => object.number(name, value),
+            Field::Bits(value) => object.hex(name, value),
+            Field::Flag(value) => object.flag(name, value),
             Field::Address(value) => object.address(name, value),
             Field::Text(value) => object.text(name, value),
         }),
@@ -193,6 +214,8 @@ fn event(object: &mut Object<'_>, event: &ItmEvent) {
             object.text("reason", reason.name());
             object.text("message", &reason.to_string());
         }
+        // An STM's events have lines of their own.
+        ItmEvent::Stm(_) => {}
     }
 }
 
@@ -222,7 +245,7 @@ mod tests {
                         9    -  port 1: 0x1234\n";
         assert_eq!(text, expected);
         let bytes = written(|out, records| {
-            let mut bytes = StimulusBytes::new(out, vec![0, 1]);
+            let mut bytes = StimulusBytes::new(out, vec![0, 1], Code::unknown().into());
             records.iter().for_each(|record| bytes.record(record).unwrap());
         });
         assert_eq!(bytes, "hi4\x12");
@@ -238,10 +261,10 @@ mod tests {
         let lines = csv.lines().collect::<Vec<_>>();
         assert_eq!(
             lines[0],
-            "id,protocol,offset,event,port,size,value,number,action,addr,comparator,total,text"
+            "id,protocol,offset,event,port,size,value,number,action,addr,comparator,total,text,master,channel"
         );
-        assert_eq!(lines[1], ",itm,0,text,0,,,,,,,,hi");
-        assert_eq!(lines[2], ",itm,4,exception,,,,15,entered,,,,SysTick entered");
+        assert_eq!(lines[1], ",itm,0,text,0,,,,,,,,hi,,");
+        assert_eq!(lines[2], ",itm,4,exception,,,,15,entered,,,,SysTick entered,,");
         assert_eq!(lines.len(), 5, "the other tables are not in it");
         let json = written(|out, records| {
             let mut rows = ItmTables::new(TablesJson::new(out));
@@ -258,7 +281,7 @@ mod tests {
     #[test]
     fn records_become_objects() {
         let objects = written(|out, records| {
-            let mut jsonl = ItmJsonl::new(out);
+            let mut jsonl = ItmJsonl::new(out, Code::unknown().into());
             records.iter().for_each(|record| jsonl.record(record).unwrap());
         });
         let expected = [

@@ -97,6 +97,11 @@ impl<'a> Object<'a> {
         self.text.push(b'"');
     }
 
+    /// A pattern of bits, like `"0x1f"`.
+    pub(super) fn hex(&mut self, name: &str, value: u64) {
+        self.text(name, &format!("{value:#x}"));
+    }
+
     pub(super) fn bytes(&mut self, name: &str, value: &[u8]) {
         self.name(name);
         self.text.push(b'"');

@@ -56,6 +56,7 @@ mod profile;
 mod runs;
 mod source_diff;
 mod speedscope;
+mod stm;
 mod tables;
 mod tail;
 mod text;

@@ -44,12 +44,14 @@ impl<W: Write> Sink<PacketRecord<'_>> for PacketsJsonl<W> {
                 object.text("packet", packet.name());
                 packet.fields(&mut |name, field| match field {
                     Field::Number(value) => object.number(name, value),
+                    Field::Bits(value) => object.hex(name, value),
+                    Field::Flag(value) => object.flag(name, value),
                     Field::Address(value) => object.address(name, value),
                     Field::Text(value) => object.text(name, value),
                 });
             }
             PacketItem::Malformed(reason) => {
-                object.text("packet", "malformed");
+                object.text("packet", if reason.is_damage() { "malformed" } else { reason.name() });
                 object.text("reason", reason.name());
                 object.text("message", &reason.to_string());
             }

@@ -44,6 +44,7 @@ impl<R: TakeRows> Sink<PacketRecord<'_>> for PacketTable<R> {
     fn record(&mut self, record: PacketRecord<'_>) -> io::Result<()> {
         let name = match record.content {
             PacketItem::Packet(packet) => packet.name(),
+            PacketItem::Malformed(reason) if !reason.is_damage() => reason.name(),
             PacketItem::Malformed(_) => "malformed",
             PacketItem::Unsynchronised => "unsynced",
         };

@@ -1,7 +1,9 @@
 //! The formats of ITMs' reports.
 
 use std::io::Write;
+use std::sync::Arc;
 
+use tracewalk_analysis::Code;
 use tracewalk_analysis::sink::Nothing;
 
 use super::format::{Format, format};
@@ -31,6 +33,8 @@ pub struct ItmOptions {
     pub look: Look,
     /// The stimulus ports whose bytes are written.
     pub ports: Vec<u8>,
+    /// The names of the kernel that wrote through an STM.
+    pub code: Arc<Code>,
     /// The table that CSV writes.
     pub table: &'static str,
 }
@@ -39,21 +43,26 @@ pub struct ItmOptions {
 pub const ITM: &[Format<MakeItm>] = &[
     format(
         "text",
-        "The bytes that software wrote to a stimulus port",
+        "The bytes that software wrote to a stimulus port of an ITM; a line for each message, value and event of an STM",
         MakeItm {
-            export: |out, options| Box::new(StimulusBytes::new(out, options.ports.clone())),
+            export: |out, options| {
+                Box::new(StimulusBytes::new(out, options.ports.clone(), Arc::clone(&options.code)))
+            },
             of_ports: true,
         },
     ),
     format(
         "events",
-        "A line for each report of the ITM, with its offset in the capture",
+        "A line for each report, with its offset in the capture",
         MakeItm { export: |out, options| Box::new(ItmText::new(out, options.look)), of_ports: false },
     ),
     format(
         "jsonl",
         "One JSON object per line",
-        MakeItm { export: |out, _| Box::new(ItmJsonl::new(out)), of_ports: false },
+        MakeItm {
+            export: |out, options| Box::new(ItmJsonl::new(out, Arc::clone(&options.code))),
+            of_ports: false,
+        },
     ),
     format(
         "csv",

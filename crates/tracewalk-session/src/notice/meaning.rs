@@ -143,6 +143,7 @@ impl NoticeKind {
             K::NoContextIds { .. }
             | K::NoVmids { .. }
             | K::ItmOverflow { .. }
+            | K::StmLost { .. }
             | K::TraceNotRecorded(_)
             | K::ContextIdsShort(_)
             | K::MtbWroteNothing

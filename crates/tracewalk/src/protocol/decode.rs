@@ -41,6 +41,11 @@ pub trait Decode {
         0
     }
 
+    /// As [`Decode::decode`], if the source ends after `input`, for which [`Decode::decode`] asked for more.
+    fn decode_last(&mut self, input: &[u8]) -> Step<Self::Packet> {
+        Step::Malformed { reason: self.truncated(input), bytes: input.len() }
+    }
+
     /// The malformation of `input` if the source ends after it, though [`Decode::decode`] asked for more.
     fn truncated(&self, input: &[u8]) -> Malformation;
 

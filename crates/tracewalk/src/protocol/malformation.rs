@@ -46,6 +46,16 @@ pub enum Malformation {
         /// The packet's name.
         packet: &'static str,
     },
+    /// The trace ends inside a packet, as trace of this protocol does that ends anywhere: no damage.
+    Incomplete {
+        /// The packet's name.
+        packet: &'static str,
+    },
+    /// A synchronisation packet begins inside the packet, whose rest was lost.
+    Interrupted {
+        /// The packet's name.
+        packet: &'static str,
+    },
 }
 
 /// The part at fault if bytes cannot be decoded.
@@ -67,7 +77,15 @@ impl Malformation {
             Self::ReservedValue { .. } => "reserved_value",
             Self::NotASync { .. } => "not_a_sync",
             Self::Truncated { .. } => "truncated",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Interrupted { .. } => "interrupted",
         }
+    }
+
+    /// Whether something is wrong. An incomplete packet is only cut off.
+    #[must_use]
+    pub const fn is_damage(self) -> bool {
+        !matches!(self, Self::Incomplete { .. })
     }
 
     /// The part at fault.
@@ -104,7 +122,10 @@ impl fmt::Display for Malformation {
                 f,
                 "found {zeros} zero bytes and then 0x{found:02x}, expected an A-sync of at least {fewest} zero bytes and 0x80"
             ),
-            Self::Truncated { packet } => {
+            Self::Interrupted { packet } => {
+                write!(f, "found a synchronisation packet inside {} {packet} packet", article(packet))
+            }
+            Self::Truncated { packet } | Self::Incomplete { packet } => {
                 write!(f, "found the end of the trace inside {} {packet} packet", article(packet))
             }
         }

@@ -1,7 +1,7 @@
 //! The trace protocols: bytes → packets (what the trace unit reports) → directives (what the packets mean).
 //!
 //! Each protocol is a folder with the same files: `config` (registers → named fields), `packet` (the packet
-//! table), `decode`, `encode`, `lower`, `tests`; `itm` has no `config` and no `lower`. This module holds the protocols' common parts: the shape of
+//! table), `decode`, `encode`, `lower`, `tests`; `itm` and `stm` have no `config` and no `lower`. This module holds the protocols' common parts: the shape of
 //! a decoder, the reasons why bytes are malformed, fields that several protocols lay out alike, and
 //! [`Packets`], which feeds a decoder piece by piece and accounts for every byte. To decode without knowing
 //! the protocol, use [`PacketStream`](crate::PacketStream).
@@ -43,6 +43,7 @@ pub mod pft;
 mod registers;
 mod security_bits;
 mod step;
+pub mod stm;
 mod synchronisation;
 pub mod timestamp;
 mod unknown_core;

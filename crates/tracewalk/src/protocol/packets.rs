@@ -93,11 +93,24 @@ impl<D: Decode> Packets<D> {
     }
 
     fn end(&mut self, taker: &mut impl TakeItem<D::Packet>) {
-        let rest = core::mem::take(&mut self.carried);
-        if !rest.is_empty() {
-            self.close_gap(taker);
-            self.gap_reason = Some(self.decoder.truncated(&rest));
-            self.take_into_gap(&rest, taker);
+        let carried = core::mem::take(&mut self.carried);
+        let mut rest = &carried[..];
+        while !rest.is_empty() {
+            let bytes = match self.decoder.decode_last(rest) {
+                Step::Packet { packet, bytes } => self.give_packet(packet, rest, bytes, taker),
+                Step::Malformed { reason, bytes } => {
+                    self.close_gap(taker);
+                    self.gap_reason = Some(reason);
+                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
+                    bytes
+                }
+                Step::Searched { bytes } => {
+                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
+                    bytes
+                }
+                Step::NeedInput => break,
+            };
+            rest = rest.get(bytes..).unwrap_or_default();
         }
         self.close_gap(taker);
     }
@@ -215,11 +228,7 @@ impl<D: Decode> Packets<D> {
             }
             match self.decoder.decode(rest) {
                 Step::Packet { packet, bytes } => {
-                    self.close_gap(taker);
-                    let span = Span::new(self.position, bytes as u64);
-                    taker.take(Item::Packet(packet), span, rest.get(..bytes).unwrap_or(rest));
-                    self.position = span.end;
-                    consumed += bytes;
+                    consumed += self.give_packet(packet, rest, bytes, taker);
                 }
                 Step::Malformed { reason, bytes } => {
                     let continues = matches!(reason, Malformation::NotASync { found: 0, .. });
@@ -242,6 +251,22 @@ impl<D: Decode> Packets<D> {
         }
         self.zeros = self.zeros_after(input.get(..consumed).unwrap_or_default());
         consumed
+    }
+
+    /// Gives the packet in the first `bytes` bytes of `rest`; returns their number.
+    #[inline]
+    fn give_packet(
+        &mut self,
+        packet: D::Packet,
+        rest: &[u8],
+        bytes: usize,
+        taker: &mut impl TakeItem<D::Packet>,
+    ) -> usize {
+        self.close_gap(taker);
+        let span = Span::new(self.position, bytes as u64);
+        taker.take(Item::Packet(packet), span, rest.get(..bytes).unwrap_or(rest));
+        self.position = span.end;
+        bytes
     }
 
     /// Gives an A-sync whose first zero bytes were taken for something else; returns the length of its rest.

@@ -5,7 +5,7 @@ use super::malformation::Malformation;
 /// The result of decoding the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<P> {
-    /// A packet of `bytes` bytes, at least one.
+    /// A packet of `bytes` bytes, at least one unless it ends in the byte in which it begins.
     Packet {
         /// The packet.
         packet: P,

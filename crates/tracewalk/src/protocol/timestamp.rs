@@ -54,6 +54,19 @@ pub enum TimestampCoding {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RawTimestamp(u64);
 
+impl RawTimestamp {
+    /// With the lowest `count` bits of `low`.
+    pub(crate) const fn with_low_bits(self, count: usize, low: u64) -> Self {
+        let mask = if count < 64 { (1 << count) - 1 } else { u64::MAX };
+        Self(self.0 & !mask | low & mask)
+    }
+
+    /// All bits.
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
 impl TimestampWidth {
     /// The most bytes a timestamp takes.
     const fn longest(self) -> u32 {

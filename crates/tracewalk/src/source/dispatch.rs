@@ -3,7 +3,7 @@
 use crate::directive::Rules;
 use crate::flow::{Engine, Flow};
 use crate::ids::TraceId;
-use crate::protocol::{Packets, Protocol, etmv3, etmv4, mtb, pft};
+use crate::protocol::{Packets, Protocol, etmv3, etmv4, itm, mtb, pft, stm};
 
 use super::chain::{Chain, ChainState};
 use super::memo::MemoChain;
@@ -23,7 +23,11 @@ macro_rules! protocols {
 
         /// Bytes to packets.
         #[derive(Clone, Debug)]
-        pub(super) enum PacketChain { $($name(Packets<<$config as Protocol>::Decoder>),)+ }
+        pub(super) enum PacketChain {
+            $($name(Packets<<$config as Protocol>::Decoder>),)+
+            Itm(Packets<itm::Decoder>),
+            Stm(Packets<stm::Decoder>),
+        }
 
         /// Bytes to program flow.
         #[derive(Clone, Debug)]
@@ -53,6 +57,16 @@ macro_rules! protocols {
                     $(SourceConfig::$name(config) => Self::$name(Packets::new(config.decoder())),)+
                 }
             }
+        }
+
+        macro_rules! each_packets {
+            ($dollar value:expr, $dollar one:ident => $dollar body:expr) => {
+                match $dollar value {
+                    $(PacketChain::$name($dollar one) => $dollar body,)+
+                    PacketChain::Itm($dollar one) => $dollar body,
+                    PacketChain::Stm($dollar one) => $dollar body,
+                }
+            };
         }
 
         impl FlowChain {
@@ -110,7 +124,37 @@ protocols! { $
     /// PFT.
     Pft(pft::Config) by MemoChain;
 }
-pub(super) use each;
+pub(super) use {each, each_packets};
+
+/// A protocol without program flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Instrumentation {
+    /// An ITM.
+    #[default]
+    Itm,
+    /// An STM.
+    Stm,
+}
+
+impl Instrumentation {
+    /// The protocol's name on the command line and in the line formats.
+    #[must_use]
+    pub const fn protocol(self) -> &'static str {
+        match self {
+            Self::Itm => "itm",
+            Self::Stm => "stm",
+        }
+    }
+}
+
+impl From<Instrumentation> for PacketChain {
+    fn from(of: Instrumentation) -> Self {
+        match of {
+            Instrumentation::Itm => Self::Itm(Packets::new(itm::Decoder::new())),
+            Instrumentation::Stm => Self::Stm(Packets::new(stm::Decoder::new())),
+        }
+    }
+}
 
 impl SourceConfig {
     /// The protocol's name on the command line and in the line formats.

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::protocol::{Describe, Item, Malformation};
 use crate::span::Span;
 
-use super::dispatch::{PacketChain, SourceConfig, each};
+use super::dispatch::{Instrumentation, PacketChain, SourceConfig, each_packets};
 
 /// One item of a packet stream; packets are visible only through their descriptions.
 #[derive(Clone, Copy)]
@@ -33,26 +33,32 @@ impl PacketStream {
         Self(PacketChain::new(config))
     }
 
+    /// A stream of packets without program flow, from the source's first byte.
+    #[must_use]
+    pub fn of(instrumentation: Instrumentation) -> Self {
+        Self(instrumentation.into())
+    }
+
     /// Takes the next bytes; calls `sink` with each item, its place and its bytes. The [`Span`] counts the
     /// source's bytes; a [`PlaceMap`](crate::frame::PlaceMap) gives their offsets in the capture.
     pub fn push(&mut self, bytes: &[u8], sink: &mut TakePackets<'_>) {
-        each!(PacketChain, &mut self.0, packets => packets.push(bytes, &mut described(sink)));
+        each_packets!(&mut self.0, packets => packets.push(bytes, &mut described(sink)));
     }
 
     /// Bytes were lost before the next ones.
     pub fn lose_sync(&mut self, sink: &mut TakePackets<'_>) {
-        each!(PacketChain, &mut self.0, packets => packets.lose_sync(&mut described(sink)));
+        each_packets!(&mut self.0, packets => packets.lose_sync(&mut described(sink)));
     }
 
     /// The source ends here.
     pub fn finish(&mut self, sink: &mut TakePackets<'_>) {
-        each!(PacketChain, &mut self.0, packets => packets.finish(&mut described(sink)));
+        each_packets!(&mut self.0, packets => packets.finish(&mut described(sink)));
     }
 
     /// Discards an incomplete packet at the end of the input: see
     /// [`Packets::forget_incomplete`](crate::protocol::Packets::forget_incomplete).
     pub fn forget_incomplete(&mut self) -> usize {
-        each!(PacketChain, &mut self.0, packets => packets.forget_incomplete())
+        each_packets!(&mut self.0, packets => packets.forget_incomplete())
     }
 }
 

@@ -63,7 +63,8 @@ pub(crate) fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<M
                     // Consumers that look for times need not look into other packets.
                     assert!(name != "timestamp" || packet.name() == name, "{}", packet.name());
                     let value = match field {
-                        Field::Number(number) => json!(number),
+                        Field::Number(number) | Field::Bits(number) => json!(number),
+                        Field::Flag(flag) => json!(flag),
                         Field::Address(address) => json!(address.get()),
                         Field::Text(text) => json!(text),
                     };

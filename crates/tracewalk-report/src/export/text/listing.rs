@@ -331,7 +331,7 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
         let id = record.id.map_or_else(String::new, |id| format!(" {id}"));
-        let text = format!("ITM{id}, {}", record.event);
+        let text = format!("{}{id}, {}", record.protocol.protocol().to_uppercase(), record.event);
         match &mut self.itm {
             Some((last, times)) if *last == text => *times += 1,
             _ => {

@@ -51,6 +51,9 @@ impl<W: Write> PacketsText<W> {
                 });
                 result
             }
+            PacketItem::Malformed(reason) if !reason.is_damage() => {
+                write!(text, "{quiet}{}{quiet:#}       {reason}", reason.name())
+            }
             PacketItem::Malformed(reason) => {
                 write!(
                     text,
@@ -86,7 +89,9 @@ impl<W: Write> Sink<PacketRecord<'_>> for PacketsText<W> {
             PacketItem::Packet(_) => record.bytes,
             _ => record.bytes.get(..BYTES_OF_NO_PACKET).unwrap_or(record.bytes),
         };
-        for (index, line) in shown.chunks(BYTES_A_LINE).enumerate() {
+        // A packet that ends in the byte in which it begins has none of its own.
+        let lines = shown.chunks(BYTES_A_LINE).chain(shown.is_empty().then_some(shown));
+        for (index, line) in lines.enumerate() {
             let bytes = line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
             let more = (index + 1) * BYTES_A_LINE >= shown.len() && shown.len() < record.bytes.len();
             let more = if more { " …" } else { "" };
@@ -111,6 +116,8 @@ fn push_field(text: &mut String, name: &str, field: Field<'_>) {
             write!(text, "{name} {value:#x}")
         }
         Field::Number(value) => write!(text, "{name} {value}"),
+        Field::Bits(value) => write!(text, "{name} {value:#x}"),
+        Field::Flag(value) => write!(text, "{name} {value}"),
         Field::Address(address) => write!(text, "{name} {address}"),
         Field::Text(word) => write!(text, "{name} {word}"),
     };

@@ -266,6 +266,7 @@ fn packets_describe_their_fields() {
             Field::Number(number) => text += &std::format!("={number} "),
             Field::Text(word) => text += &std::format!("={word} "),
             Field::Address(address) => text += &std::format!("={address} "),
+            other => panic!("{other:?}"),
         }
     });
     assert_eq!(text, "number=15 action=exited ");

@@ -46,7 +46,7 @@ fn a_packet_describes_itself_by_its_fields() {
         let field = match field {
             Field::Number(number) => Field::Number(number),
             Field::Address(address) => Field::Address(address),
-            Field::Text(_) => panic!("an MTB packet has no text"),
+            other => panic!("an MTB packet has no {other:?}"),
         };
         fields.push((name, field));
     });

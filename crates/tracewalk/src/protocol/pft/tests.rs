@@ -87,6 +87,7 @@ fn described(packet: &Packet) -> String {
             Field::Number(number) => format!(" {name}={number}"),
             Field::Address(address) => format!(" {name}={address}"),
             Field::Text(word) => format!(" {name}={word}"),
+            other => panic!("{other:?}"),
         };
     });
     text
