@@ -267,7 +267,7 @@ impl fmt::Display for StmEvent {
             Packet::Frequency { hertz: 0, .. } => {
                 return f.write_str("the frequency of the times is not set");
             }
-            Packet::Frequency { hertz, .. } => return write!(f, "times count {hertz} Hz"),
+            Packet::Frequency { hertz, .. } => return write!(f, "times in {hertz} Hz"),
             _ => write!(f, "master {master} channel {channel}: ")?,
         }
         match self.packet {

@@ -148,7 +148,8 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     };
     let id = source.id?;
     let name = source.name.clone().unwrap_or_else(|| format!("{kind}_{}", id.get()));
-    let enabled = u32::from(id.get()) << 16 | 1;
+    let stated = source.registers.get("STMTCSR");
+    let enabled = stated.unwrap_or(u32::from(id.get()) << 16 | 1);
     let others = source.other_registers().map(|(name, stated)| (name.to_owned(), stated.value));
     let registers = std::iter::once((register.to_owned(), enabled)).chain(others).collect();
     Some(SnapshotSource { name, protocol: source.protocol.clone(), minor_version: 0, registers, core: None })

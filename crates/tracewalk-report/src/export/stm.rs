@@ -34,7 +34,8 @@ impl StmLines {
                 format!("0x{value:0width$x}{marker}", width = size.nibbles())
             }
             (Packet::Trigger { value, .. }, _) => format!("trigger 0x{value:02x}"),
-            (Packet::Frequency { hertz, .. }, _) => format!("{hertz} Hz"),
+            (Packet::Frequency { hertz: 0, .. }, _) => "frequency of the times not set".to_owned(),
+            (Packet::Frequency { hertz, .. }, _) => format!("times in {hertz} Hz"),
             (Packet::MasterError(_), _) => "lost writes of this master".to_owned(),
             (Packet::GlobalError(_), _) => "lost writes of several masters".to_owned(),
             (packet, _) => packet.name().to_owned(),
