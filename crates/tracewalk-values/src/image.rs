@@ -1,0 +1,113 @@
+//! What is known of memory without the path: constants, and where memory is.
+
+use std::ops::Range;
+
+/// What is known of memory without the path.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    /// Bytes that nothing changes, by address: code, literals, segments that cannot be written, initial values where they are loaded.
+    constants: Vec<(u64, Vec<u8>)>,
+    /// Bytes of memory at the start of the path.
+    initial: Vec<(u64, Vec<u8>)>,
+    /// Addresses that are memory: what was stored there is loaded later.
+    memory: Vec<Range<u64>>,
+}
+
+/// The contents of an address without the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// A byte that nothing changes.
+    Constant(u8),
+    /// Memory, with the byte that it has at the start.
+    Memory(Option<u8>),
+    /// Maybe no memory: a device's registers.
+    Other,
+}
+
+impl Image {
+    /// An image of which nothing is known.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds bytes that nothing changes while the path runs.
+    pub fn add_constants(&mut self, address: u64, bytes: &[u8]) {
+        insert(&mut self.constants, address, bytes);
+    }
+
+    /// Adds bytes that memory has at the start of the path.
+    pub fn add_initial(&mut self, address: u64, bytes: &[u8]) {
+        insert(&mut self.initial, address, bytes);
+    }
+
+    /// Adds addresses that are memory, where nothing else stores while the path runs.
+    pub fn add_memory(&mut self, range: Range<u64>) {
+        self.memory.push(range);
+    }
+
+    /// The bytes of memory at the start.
+    pub(crate) fn initial(&self) -> impl Iterator<Item = (u64, u8)> {
+        self.initial.iter().flat_map(|(start, bytes)| {
+            bytes.iter().enumerate().map(move |(index, byte)| (start + index as u64, *byte))
+        })
+    }
+
+    /// Replaces the bytes of memory at the start, by address in ascending order.
+    pub(crate) fn replace_initial(&mut self, bytes: Vec<(u64, u8)>) {
+        self.initial.clear();
+        for (address, byte) in bytes {
+            match self.initial.last_mut() {
+                Some((start, piece)) if *start + piece.len() as u64 == address => piece.push(byte),
+                _ => self.initial.push((address, vec![byte])),
+            }
+        }
+    }
+
+    /// The contents of an address.
+    pub(crate) fn at(&self, address: u64) -> Contents {
+        if let Some(byte) = byte(&self.constants, address) {
+            return Contents::Constant(byte);
+        }
+        if self.memory.iter().any(|range| range.contains(&address)) {
+            return Contents::Memory(byte(&self.initial, address));
+        }
+        Contents::Other
+    }
+
+    /// Halfwords of code, each with the next one.
+    pub(crate) fn halfwords(&self) -> impl Iterator<Item = (u16, u16)> {
+        let pieces = self.constants.iter().chain(&self.initial);
+        pieces.flat_map(|(_, bytes)| {
+            let (halves, _) = bytes.as_chunks::<2>();
+            halves.windows(2).map(|pair| (u16::from_le_bytes(pair[0]), u16::from_le_bytes(pair[1])))
+        })
+    }
+
+    /// The number of instructions from an address on that an IT block before it could make conditional.
+    pub(crate) fn instructions_maybe_in_it_block(&self, address: u64) -> u8 {
+        // A block has four instructions of at most four bytes.
+        let may_begin = (1..=7).any(|halfwords| {
+            let at = address.wrapping_sub(2 * halfwords);
+            let byte = |address| byte(&self.constants, address).or_else(|| byte(&self.initial, address));
+            let (Some(low), Some(high)) = (byte(at), byte(at + 1)) else { return false };
+            high == 0xbf && low & 0xf != 0
+        });
+        if may_begin { 4 } else { 0 }
+    }
+}
+
+fn insert(pieces: &mut Vec<(u64, Vec<u8>)>, address: u64, bytes: &[u8]) {
+    if !bytes.is_empty() {
+        let at = pieces.partition_point(|(start, _)| *start <= address);
+        pieces.insert(at, (address, bytes.to_vec()));
+    }
+}
+
+fn byte(pieces: &[(u64, Vec<u8>)], address: u64) -> Option<u8> {
+    let at = pieces.partition_point(|(start, _)| *start <= address);
+    // Pieces may overlap, but seldom do.
+    pieces[..at].iter().rev().take(4).find_map(|(start, bytes)| {
+        bytes.get(usize::try_from(address - start).ok()?).copied()
+    })
+}

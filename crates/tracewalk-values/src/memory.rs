@@ -1,0 +1,445 @@
+//! What loads found: which stores, loads and constants each byte came from.
+//!
+//! ```text
+//! for each access in the order of the path
+//!     a store at class + offset    its bytes come from it; it may have changed bytes of other classes
+//!     a load at class + offset     for each byte: what the byte came from, unless a store of another class since then
+//!                                  may have changed it; then the load is what the byte comes from
+//! ```
+//!
+//! Offsets in one class are compared exactly. A store of another class changes a byte unless its address is out of reach,
+//! or the byte's value shows that it did not: the last store that had changed it would have left its own bytes.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::bits::{Bits, Width};
+use crate::image::{Contents, Image};
+use crate::relation::Operation;
+use crate::terms::{Place, Term, Terms, ZERO};
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) address: Term,
+    /// The value, with zeros above the bytes of a load.
+    pub(crate) value: Term,
+    pub(crate) bytes: u8,
+    pub(crate) kind: Kind,
+    /// The access is made only if this is 1.
+    pub(crate) guard: Option<Term>,
+    /// The access uses the stack pointer, so the address is memory.
+    pub(crate) is_of_stack: bool,
+}
+
+/// The kinds of accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Load,
+    Store,
+    /// A store that may have failed.
+    StoreOrNot,
+    /// Anything may have been stored.
+    Anything,
+}
+
+/// An access in the list, with what the walk noted.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    access: Access,
+    /// The bytes of a load whose origin was stated.
+    linked: u8,
+    /// The class of a store's address when the walk passed it.
+    root: u32,
+    /// The last store before this one whose class was another.
+    other: u32,
+}
+
+/// What a byte came from: an access's number times 8, plus the byte in it.
+type Origin = u32;
+
+const NONE: u32 = u32::MAX;
+
+/// The most stores that are compared with a byte before it counts as changed.
+const MOST_STORES: usize = 200;
+
+/// Bytes of one origin.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    place: Place,
+    /// The first byte's number in the load.
+    first: u8,
+    count: u8,
+    origin: Origin,
+}
+
+/// The accesses, and what each byte came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    accesses: Vec<Noted>,
+    /// The origins of eight bytes, by class and offset.
+    cells: HashMap<(u32, u64), [Origin; 8], FxBuildHasher>,
+    /// The stores that may change memory.
+    stores: Vec<u32>,
+    /// Those of them whose address is unknown.
+    unknown_stores: Vec<u32>,
+    /// Whether anything may have been stored since the start.
+    start_is_forgotten: bool,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self {
+            accesses: Vec::new(),
+            cells: HashMap::default(),
+            stores: Vec::new(),
+            unknown_stores: Vec::new(),
+            start_is_forgotten: false,
+        }
+    }
+
+    /// Appends an access and passes it.
+    pub(crate) fn push(&mut self, access: Access, terms: &mut Terms, image: &Image) {
+        if access.kind != Kind::Anything {
+            terms.is_in_memory(access.address);
+            terms.is_in_memory(access.value);
+            if let Some(guard) = access.guard {
+                terms.is_in_memory(guard);
+            }
+        }
+        let number = self.accesses.len();
+        self.accesses.push(Noted { access, linked: 0, root: ZERO, other: NONE });
+        self.pass(number, terms, image);
+    }
+
+    /// Passes all accesses again, with what is known now.
+    pub(crate) fn walk(&mut self, terms: &mut Terms, image: &Image) {
+        self.cells.clear();
+        self.stores.clear();
+        self.unknown_stores.clear();
+        self.start_is_forgotten = false;
+        for number in 0..self.accesses.len() {
+            self.pass(number, terms, image);
+        }
+    }
+
+    /// The number of accesses.
+    pub(crate) const fn len(&self) -> usize {
+        self.accesses.len()
+    }
+
+    /// Passes the first accesses again.
+    pub(crate) fn walk_to(&mut self, count: usize, terms: &mut Terms, image: &Image) {
+        self.accesses.truncate(count);
+        self.walk(terms, image);
+    }
+
+    /// States that memory at the end has these bytes.
+    pub(crate) fn end(&self, terms: &mut Terms, image: &Image, byte: impl Fn(u64) -> Option<u8>) {
+        for (address, origins) in self.known_cells() {
+            let mut index = 0;
+            while index < 8 {
+                let (origin, first) = (origins[index], index);
+                index += 1;
+                let place = Place { root: ZERO, offset: address.wrapping_add(first as u64) };
+                let Some(value) = byte(place.offset) else { continue };
+                if origin == NONE || image.at(place.offset) == Contents::Other && !self.is_of_stack(origin) {
+                    continue;
+                }
+                let (mut bytes, mut count) = (u64::from(value), 1_u8);
+                while index < 8 && origins[index] == origin + u32::from(count) {
+                    let Some(value) = byte(address.wrapping_add(index as u64)) else { break };
+                    bytes |= u64::from(value) << (8 * count);
+                    count += 1;
+                    index += 1;
+                }
+                let group = Group { place, first: 0, count, origin };
+                let bits = Bits::constant(bytes);
+                if self.is_intact(group, bits, terms) {
+                    let from = 8 * (origin & 7);
+                    let value = self.accesses[(origin >> 3) as usize].access.value;
+                    terms.learn(value, bits.placed(from, 8 * u32::from(count), Width::Double));
+                }
+            }
+        }
+    }
+
+    /// The bytes of memory that are known at the end, by address.
+    pub(crate) fn known_bytes(&self, terms: &Terms, image: &Image) -> Vec<(u64, u8)> {
+        let mut known = Vec::new();
+        for (address, origins) in self.known_cells() {
+            for (index, &origin) in origins.iter().enumerate() {
+                let place = Place { root: ZERO, offset: address.wrapping_add(index as u64) };
+                if origin == NONE || matches!(image.at(place.offset), Contents::Constant(_)) {
+                    continue;
+                }
+                let value = self.accesses[(origin >> 3) as usize].access.value;
+                let bits = terms.bits(value).field(8 * (origin & 7), 8);
+                let group = Group { place, first: 0, count: 1, origin };
+                if let Some(value) = bits.value()
+                    && self.is_intact(group, bits, terms)
+                {
+                    known.push((place.offset, u8::try_from(value).expect("a byte")));
+                }
+            }
+        }
+        known
+    }
+
+    /// Whether memory at the start of the path may have changed by the end at this address.
+    pub(crate) fn is_as_at_start(&self, address: u64, byte: u8, terms: &Terms) -> bool {
+        let place = Place { root: ZERO, offset: address };
+        let cell = self.cells.get(&(ZERO, address >> 3));
+        let is_stored = cell.is_some_and(|cell| cell[(address & 7) as usize] != NONE);
+        let group = Group { place, first: 0, count: 1, origin: NONE };
+        !is_stored && !self.start_is_forgotten && self.is_intact(group, Bits::constant(byte.into()), terms)
+    }
+
+    fn known_cells(&self) -> impl Iterator<Item = (u64, [Origin; 8])> {
+        let known = self.cells.iter().filter(|((root, _), _)| *root == ZERO);
+        known.map(|((_, number), origins)| (number << 3, *origins))
+    }
+
+    fn is_of_stack(&self, origin: Origin) -> bool {
+        self.accesses[(origin >> 3) as usize].access.is_of_stack
+    }
+
+    fn pass(&mut self, number: usize, terms: &mut Terms, image: &Image) {
+        let Access { address, kind, guard, .. } = self.accesses[number].access;
+        if kind == Kind::Anything {
+            self.cells.clear();
+            self.stores.clear();
+            self.unknown_stores.clear();
+            self.start_is_forgotten = true;
+            return;
+        }
+        let guard = guard.map_or(Some(1), |guard| terms.value(guard));
+        if guard == Some(0) {
+            return;
+        }
+        let place = terms.place(address);
+        match kind {
+            // A load that may not be made tells nothing.
+            Kind::Load if guard.is_none() => {}
+            Kind::Load => self.load(number, place, terms, image),
+            _ => self.store(number, place, guard.is_some() && kind == Kind::Store, terms, image),
+        }
+    }
+
+    fn store(&mut self, number: usize, place: Place, is_certain: bool, terms: &Terms, image: &Image) {
+        let access = self.accesses[number].access;
+        let is_known = place.root == ZERO;
+        if is_known && !self.is_memory(place.offset, access, image) {
+            return;
+        }
+        let entry = u32::try_from(number).expect("a window has fewer accesses");
+        let last = self.stores.last().map(|&last| (last, self.accesses[last as usize]));
+        let other = match last {
+            Some((_, noted)) if noted.root == place.root => noted.other,
+            Some(_) => u32::try_from(self.stores.len() - 1).expect("fewer stores than accesses"),
+            None => NONE,
+        };
+        (self.accesses[number].root, self.accesses[number].other) = (place.root, other);
+        self.stores.push(entry);
+        if !is_known {
+            self.unknown_stores.push(entry);
+        }
+        if is_known || terms.is_stack(place.root) {
+            for byte in 0..access.bytes {
+                self.set(place, byte, if is_certain { entry << 3 | u32::from(byte) } else { NONE }, access);
+            }
+        }
+    }
+
+    /// Whether an address is memory that can change.
+    fn is_memory(&self, address: u64, access: Access, image: &Image) -> bool {
+        match image.at(address) {
+            Contents::Constant(_) => false,
+            Contents::Memory(_) => true,
+            Contents::Other => access.is_of_stack || self.cells.contains_key(&(ZERO, address >> 3)),
+        }
+    }
+
+    fn set(&mut self, place: Place, byte: u8, origin: Origin, access: Access) {
+        let offset = place.offset.wrapping_add(byte.into()) & access.address.width.mask();
+        let cell = self.cells.entry((place.root, offset >> 3)).or_insert([NONE; 8]);
+        cell[(offset & 7) as usize] = origin;
+    }
+
+    fn origin(&self, place: Place, byte: u8, access: Access) -> Origin {
+        let offset = place.offset.wrapping_add(byte.into()) & access.address.width.mask();
+        self.cells.get(&(place.root, offset >> 3)).map_or(NONE, |cell| cell[(offset & 7) as usize])
+    }
+
+    fn load(&mut self, number: usize, place: Place, terms: &mut Terms, image: &Image) {
+        let Noted { access, linked, .. } = self.accesses[number];
+        let is_known = place.root == ZERO;
+        if is_known && self.load_constant(number, place, terms, image) {
+            return;
+        }
+        let is_memory =
+            if is_known { self.is_memory(place.offset, access, image) } else { terms.is_stack(place.root) };
+        if !is_memory {
+            return;
+        }
+        let mut first = 0;
+        while first < access.bytes {
+            let origin = self.origin(place, first, access);
+            let mut count = 1;
+            while first + count < access.bytes
+                && (origin == NONE && self.origin(place, first + count, access) == NONE
+                    || origin != NONE && self.origin(place, first + count, access) == origin + u32::from(count))
+            {
+                count += 1;
+            }
+            let start = Place { offset: place.offset.wrapping_add(first.into()), ..place };
+            let group = Group { place: start, first, count, origin };
+            let bits = terms.bits(access.value).field(8 * u32::from(first), 8 * u32::from(count));
+            let is_intact = origin != NONE && self.is_intact(group, bits, terms);
+            let mask = ((1_u16 << count) - 1 << first) as u8;
+            if is_intact && linked & mask != mask {
+                self.link(number, group, terms);
+                self.accesses[number].linked |= mask;
+            }
+            if origin == NONE && is_known {
+                self.load_initial(number, group, bits, terms, image);
+            }
+            // What was loaded is there from now on.
+            let covers = is_intact && {
+                let from = self.accesses[(origin >> 3) as usize].access;
+                from.bytes == access.bytes && count == access.bytes
+            };
+            if !is_intact || covers {
+                let entry = u32::try_from(number).expect("a window has fewer accesses");
+                for byte in first..first + count {
+                    self.set(place, byte, entry << 3 | u32::from(byte), access);
+                }
+            }
+            first += count;
+        }
+    }
+
+    /// States the value of a load of constants. Whether there is nothing else.
+    fn load_constant(&mut self, number: usize, place: Place, terms: &mut Terms, image: &Image) -> bool {
+        let Noted { access, linked, .. } = self.accesses[number];
+        let mut all = true;
+        let mut bits = Bits { known: 0, ones: 0 };
+        for byte in 0..access.bytes {
+            match image.at(place.offset.wrapping_add(byte.into())) {
+                Contents::Constant(value) => {
+                    bits.known |= 0xff << (8 * byte);
+                    bits.ones |= u64::from(value) << (8 * byte);
+                }
+                _ => all = false,
+            }
+        }
+        if bits.known != 0 && linked != u8::MAX {
+            terms.learn(access.value, bits);
+            if all {
+                self.accesses[number].linked = u8::MAX;
+            }
+        }
+        all
+    }
+
+    /// States that bytes are those of the start.
+    fn load_initial(&mut self, number: usize, group: Group, bits: Bits, terms: &mut Terms, image: &Image) {
+        let access = self.accesses[number].access;
+        for byte in 0..group.count {
+            let address = group.place.offset.wrapping_add(byte.into());
+            let Contents::Memory(Some(value)) = image.at(address) else { continue };
+            let place = Place { root: ZERO, offset: address };
+            let one = Group { place, first: byte, count: 1, origin: NONE };
+            if !self.start_is_forgotten && self.is_intact(one, bits.field(8 * u32::from(byte), 8), terms) {
+                let at = 8 * u32::from(group.first + byte);
+                terms.learn(access.value, Bits::constant(value.into()).placed(at, 8, Width::Double));
+            }
+        }
+    }
+
+    /// States that bytes of a load are those of their origin.
+    fn link(&mut self, number: usize, group: Group, terms: &mut Terms) {
+        let access = self.accesses[number].access;
+        let from = self.accesses[(group.origin >> 3) as usize].access.value;
+        let byte = u8::try_from(group.origin & 7).expect("three bits");
+        if group.count == 4 && byte == 0 && group.first == 0 && access.bytes == 4 && from.width == access.value.width
+            && from.width == Width::Word
+            || group.count == 8 && byte == 0 && from.width == Width::Double && access.value.width == Width::Double
+        {
+            terms.equate(access.value, from);
+            return;
+        }
+        let share = Operation::Share { to: 8 * group.first, from: 8 * byte, count: 8 * group.count };
+        terms.relate(share, access.value.width, access.value, &[from]);
+    }
+
+    /// Whether no store since the origin of these bytes, or since the start, has changed them. `bits` is what is known of their value.
+    fn is_intact(&self, group: Group, bits: Bits, terms: &Terms) -> bool {
+        let since = if group.origin == NONE { 0 } else { group.origin >> 3 };
+        if group.place.root == ZERO {
+            let after = self.unknown_stores.partition_point(|&store| store <= since && group.origin != NONE);
+            let later = &self.unknown_stores[after..];
+            return later.len() <= MOST_STORES
+                && later.iter().rev().all(|&store| !self.may_change(store, group, bits, terms));
+        }
+        let mut index = self.stores.len();
+        let mut compared = 0;
+        while index > 0 {
+            let store = self.stores[index - 1];
+            if store <= since {
+                return true;
+            }
+            let noted = &self.accesses[store as usize];
+            if noted.root == group.place.root {
+                index = if noted.other == NONE { 0 } else { noted.other as usize + 1 };
+                continue;
+            }
+            compared += 1;
+            if compared > MOST_STORES || self.may_change(store, group, bits, terms) {
+                return false;
+            }
+            index -= 1;
+        }
+        true
+    }
+
+    /// Whether a store may have changed bytes of another class.
+    fn may_change(&self, store: u32, group: Group, bits: Bits, terms: &Terms) -> bool {
+        let Access { address, bytes, value, .. } = self.accesses[store as usize].access;
+        let (place, target) = (terms.place(address), group.place);
+        let (bytes, count) = (u64::from(bytes), u64::from(group.count));
+        if place.root == target.root {
+            let distance = target.offset.wrapping_sub(place.offset) & address.width.mask();
+            let back = place.offset.wrapping_sub(target.offset) & address.width.mask();
+            return distance < bytes || back < count;
+        }
+        let (least, greatest) = terms.bounds(place);
+        let (low, high) = terms.bounds(target);
+        if greatest.saturating_add(bytes) <= low || high.saturating_add(count) <= least {
+            return false;
+        }
+        // The bytes that the store would have left, at each distance of its address from the bytes' one.
+        let stored = terms.bits(value);
+        let (from, to) = (terms.bits_at(place), terms.bits_at(target));
+        (1..bytes + count).any(|step| {
+            let before = step.saturating_sub(count);
+            let after = count.saturating_sub(step);
+            // The store begins `before` bytes before the first byte, or `after` bytes after it.
+            let reaches = after_or_before(from, to, step, count, address.width);
+            let length = (bytes - before).min(count - after);
+            let there = bits.field(bits_of(after), bits_of(length));
+            let left = stored.field(bits_of(before), bits_of(length));
+            reaches && there.may_equal(left)
+        })
+    }
+}
+
+/// The number of bits of up to eight bytes.
+fn bits_of(bytes: u64) -> u32 {
+    8 * u32::try_from(bytes).unwrap_or(8)
+}
+
+/// Whether a store's address can be the target's plus `count - step`.
+fn after_or_before(from: Bits, to: Bits, step: u64, count: u64, width: Width) -> bool {
+    from.may_equal(to.plus(count.wrapping_sub(step), width))
+}
