@@ -5,6 +5,8 @@
 mod loads;
 mod wide;
 
+pub(crate) use loads::store_exclusive;
+
 use crate::arm::{self, Alu, Multiple, Single, read, shift_immediate, shift_register};
 use crate::bits::Width;
 use crate::field::{bit, field};

@@ -97,6 +97,13 @@ impl Case {
         end
     }
 
+    /// The program counter at the end.
+    fn halted_at(&self) -> u64 {
+        let text = fs::read_to_string(self.folder.join("end.log")).expect("a dump");
+        let line = text.lines().find_map(|line| line.strip_prefix("pc")).expect("a program counter");
+        u64::from_str_radix(&line.split_whitespace().next().expect("a value")[2..], 16).expect("a value")
+    }
+
     fn profile(&self) -> Profile {
         match self.record[0]["isa"].as_str() {
             Some("A64") => Profile::A64,
@@ -155,8 +162,11 @@ impl Case {
     /// The path of the last instructions, with the record of each step.
     fn steps(&self, first: usize) -> Vec<Step> {
         let is = |index: usize, kind: &str| self.record.get(index).is_some_and(|item| item["element"] == kind);
-        let after = |index: usize| {
-            is(index, "instruction").then(|| self.instruction(&self.record[index]).0)
+        // The program halted before the instruction after the last one.
+        let after = |index: usize| match self.record.get(index) {
+            Some(record) if record["element"] == "instruction" => Some(self.instruction(record).0),
+            Some(_) => None,
+            None => Some(Location::new(Address::new(self.halted_at()), self.instruction(&self.record[index - 1]).0.isa)),
         };
         (first..self.record.len())
             .map(|index| {
