@@ -61,6 +61,7 @@ pub mod table;
 pub mod timeline;
 mod times;
 mod transactions;
+pub mod values;
 mod window;
 
 pub use call_stack::{Arrival, CallStack};

@@ -346,6 +346,15 @@ pub(crate) struct Flow {
     #[arg(long = "src-lines", help_heading = "Output")]
     pub(crate) source_lines: bool,
 
+    /// Print what was in registers and memory, as far as the path proves it. With --format text or jsonl.
+    #[arg(long, conflicts_with_all = ["last", "source_lines", "from", "to", "around"], help_heading = "Output")]
+    pub(crate) values: bool,
+
+    /// Registers and memory of the halted processor, as a debugger printed or saved them: more values can be proven with them if the
+    /// trace ends where it halted.
+    #[arg(long, value_name = "FILE", requires = "values", value_hint = ValueHint::FilePath, help_heading = "Capture")]
+    pub(crate) dump: Option<PathBuf>,
+
     /// An additional directory of source files; can be given several times.
     #[arg(long = "src-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,

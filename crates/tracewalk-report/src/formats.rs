@@ -33,7 +33,7 @@ pub use counts::{COUNTS, OF_ONE_BINARY, WriteCounts};
 pub use coverage::{COVERAGE, COVERAGE_TABLES, CoverageAnswer, WriteCoverage};
 pub use crash::{CRASH, WriteCrash};
 pub use diff::{DIFF, WriteDiff};
-pub use flow::{FLOW, FlowOptions, FlowParts, MakeFlow, WithJoin};
+pub use flow::{FLOW, FlowOptions, FlowParts, MakeFlow, WithJoin, make_values};
 pub use format::{Format, find, formats_of_file, of_file};
 pub use info::{INFO, WriteInfo, WriteTables};
 pub use interrupts::{INTERRUPTS, WriteInterrupts};

@@ -62,6 +62,7 @@ mod shared;
 mod sources;
 mod statements;
 mod untraced;
+mod values;
 mod window;
 
 pub use additive::{Additive, Answered, OfCounts, OfCoverage, OfInterrupts, OfProfile, OfPrograms};

@@ -37,13 +37,8 @@ impl Arm {
     /// Rn, Rd or Rt, Rs, Rm.
     fn registers(self) -> [Register; 4] {
         let code = self.code;
-        [
-            field::<19, 16>(code),
-            field::<15, 12>(code),
-            field::<11, 8>(code),
-            field::<3, 0>(code),
-        ]
-        .map(Register::of)
+        [field::<19, 16>(code), field::<15, 12>(code), field::<11, 8>(code), field::<3, 0>(code)]
+            .map(Register::of)
     }
 
     /// Executes the instruction, whose condition holds (A5.1).
@@ -59,7 +54,9 @@ impl Arm {
                 0b00 => loads::synchronization(self, machine),
                 _ => loads::extra(self, machine),
             },
-            0b000 if field::<24, 23>(code) == 0b10 && !bit::<20>(code) => miscellaneous::execute(self, machine),
+            0b000 if field::<24, 23>(code) == 0b10 && !bit::<20>(code) => {
+                miscellaneous::execute(self, machine)
+            }
             0b000 => self.data_processing_register(machine),
             0b001 if field::<24, 23>(code) == 0b10 && !bit::<20>(code) => self.immediate_or_status(machine),
             0b001 => {

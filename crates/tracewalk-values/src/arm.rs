@@ -114,7 +114,8 @@ pub(crate) fn data_processing<M: Machine>(
             result
         }
         Alu::And | Alu::Eor | Alu::Orr | Alu::Mov | Alu::Bic | Alu::Mvn | Alu::Orn => {
-            let b = if matches!(alu, Alu::Bic | Alu::Mvn | Alu::Orn) { machine.complement(b, WORD) } else { b };
+            let b =
+                if matches!(alu, Alu::Bic | Alu::Mvn | Alu::Orn) { machine.complement(b, WORD) } else { b };
             let result = match alu {
                 Alu::And | Alu::Bic => machine.binary(Operation::And, WORD, a, b),
                 Alu::Eor => machine.binary(Operation::Xor, WORD, a, b),
@@ -157,7 +158,12 @@ pub(crate) fn read_long<M: Machine>(machine: &mut M, low: Register, high: Regist
 }
 
 /// The sum of a value of 64 bits and two words.
-pub(crate) fn add_words<M: Machine>(machine: &mut M, value: M::Value, low: Register, high: Register) -> M::Value {
+pub(crate) fn add_words<M: Machine>(
+    machine: &mut M,
+    value: M::Value,
+    low: Register,
+    high: Register,
+) -> M::Value {
     let (low, high) = (machine.read(low), machine.read(high));
     let low = machine.field(low, 0, 32, false, Width::Double);
     let high = machine.field(high, 0, 32, false, Width::Double);
@@ -266,7 +272,13 @@ impl<V: Copy> Single<V> {
     }
 
     /// Loads a register.
-    pub(crate) fn load<M: Machine<Value = V>>(self, machine: &mut M, target: Register, bytes: u8, signed: bool) {
+    pub(crate) fn load<M: Machine<Value = V>>(
+        self,
+        machine: &mut M,
+        target: Register,
+        bytes: u8,
+        signed: bool,
+    ) {
         let (address, moved) = self.address(machine);
         let value = machine.load(address, bytes, WORD);
         let value = if signed && bytes < 4 {
@@ -294,7 +306,13 @@ impl<V: Copy> Single<V> {
     }
 
     /// LDRD and STRD.
-    pub(crate) fn pair<M: Machine<Value = V>>(self, machine: &mut M, load: bool, first: Register, second: Register) {
+    pub(crate) fn pair<M: Machine<Value = V>>(
+        self,
+        machine: &mut M,
+        load: bool,
+        first: Register,
+        second: Register,
+    ) {
         let (address, moved) = self.address(machine);
         let next = machine.offset(address, 4, WORD);
         if load {

@@ -234,6 +234,9 @@ impl Bits {
     /// Only `count` bits from `low` on are known, and they are the low bits of this value.
     pub(crate) const fn placed(self, low: u32, count: u32, width: Width) -> Self {
         let mask = low_mask(count);
-        Self { known: (self.known & mask) << low | !width.mask(), ones: (self.ones & mask) << low & width.mask() }
+        Self {
+            known: (self.known & mask) << low | !width.mask(),
+            ones: (self.ones & mask) << low & width.mask(),
+        }
     }
 }

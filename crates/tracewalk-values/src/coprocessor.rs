@@ -48,7 +48,8 @@ pub(crate) fn execute<M: Machine>(machine: &mut M, word: u32, pc: u32) {
 /// A7.6: loads and stores of extension registers.
 fn extension_registers<M: Machine>(machine: &mut M, word: u32, pc: u32) {
     let base = Register::of(field::<19, 16>(word));
-    let (before, add, write_back, load) = (bit::<24>(word), bit::<23>(word), bit::<21>(word), bit::<20>(word));
+    let (before, add, write_back, load) =
+        (bit::<24>(word), bit::<23>(word), bit::<21>(word), bit::<20>(word));
     let immediate = field::<7, 0>(word);
     let from = crate::arm::read(machine, base, pc & !3);
     if before && !write_back {

@@ -107,7 +107,9 @@ fn insert(pieces: &mut Vec<(u64, Vec<u8>)>, address: u64, bytes: &[u8]) {
 fn byte(pieces: &[(u64, Vec<u8>)], address: u64) -> Option<u8> {
     let at = pieces.partition_point(|(start, _)| *start <= address);
     // Pieces may overlap, but seldom do.
-    pieces[..at].iter().rev().take(4).find_map(|(start, bytes)| {
-        bytes.get(usize::try_from(address - start).ok()?).copied()
-    })
+    pieces[..at]
+        .iter()
+        .rev()
+        .take(4)
+        .find_map(|(start, bytes)| bytes.get(usize::try_from(address - start).ok()?).copied())
 }

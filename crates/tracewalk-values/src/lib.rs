@@ -7,6 +7,7 @@ mod arm;
 mod bits;
 mod coprocessor;
 mod field;
+mod flow;
 mod image;
 mod machine;
 mod memory;
@@ -18,6 +19,7 @@ mod t32;
 mod terms;
 mod window;
 
+pub use flow::Walk;
 pub use image::Image;
 pub use machine::Register;
 pub use path::{Instruction, Step};

@@ -288,7 +288,8 @@ impl Memory {
             let mut count = 1;
             while first + count < access.bytes
                 && (origin == NONE && self.origin(place, first + count, access) == NONE
-                    || origin != NONE && self.origin(place, first + count, access) == origin + u32::from(count))
+                    || origin != NONE
+                        && self.origin(place, first + count, access) == origin + u32::from(count))
             {
                 count += 1;
             }
@@ -362,9 +363,16 @@ impl Memory {
         let access = self.accesses[number].access;
         let from = self.accesses[(group.origin >> 3) as usize].access.value;
         let byte = u8::try_from(group.origin & 7).expect("three bits");
-        if group.count == 4 && byte == 0 && group.first == 0 && access.bytes == 4 && from.width == access.value.width
+        if group.count == 4
+            && byte == 0
+            && group.first == 0
+            && access.bytes == 4
+            && from.width == access.value.width
             && from.width == Width::Word
-            || group.count == 8 && byte == 0 && from.width == Width::Double && access.value.width == Width::Double
+            || group.count == 8
+                && byte == 0
+                && from.width == Width::Double
+                && access.value.width == Width::Double
         {
             terms.equate(access.value, from);
             return;

@@ -31,7 +31,9 @@ impl Processor {
             for pair in image.halfwords() {
                 match pair {
                     // MSR to PSP or CONTROL (DDI 0403E, B5.2.3).
-                    (0xf380..=0xf39f, second) if second & 0xff00 == 0x8800 && matches!(second & 0x7f, 9 | 20) => {
+                    (0xf380..=0xf39f, second)
+                        if second & 0xff00 == 0x8800 && matches!(second & 0x7f, 9 | 20) =>
+                    {
                         found.has_one_stack = false;
                     }
                     // Coprocessors 10 and 11.

@@ -167,6 +167,10 @@ impl<'a> Prover<'a> {
     /// Whether the instruction was executed, and whether only its own condition decided that.
     fn instruction(&mut self, instruction: &Instruction) -> (Term, bool) {
         let code = instruction.code;
+        if (instruction.at.isa == Isa::A64) != (self.processor.profile == Profile::A64) {
+            self.forget_everything();
+            return (TRUE, false);
+        }
         match instruction.at.isa {
             Isa::T32 | Isa::T32EE => {
                 let condition = self.it_block.condition();
@@ -192,13 +196,15 @@ impl<'a> Prover<'a> {
                 }
                 let condition = condition.map_or(Condition::ALWAYS, Condition);
                 let is_direct = thumb.is_direct_branch();
-                let executed = self.conditionally(condition, instruction.executed, |prover| thumb.execute(prover));
+                let executed =
+                    self.conditionally(condition, instruction.executed, |prover| thumb.execute(prover));
                 (executed, is_direct)
             }
             Isa::A32 => {
                 let a32 = a32::Arm { code, address: instruction.at.address.low_word() };
                 let condition = a32.condition();
-                let executed = self.conditionally(condition, instruction.executed, |prover| a32.execute(prover));
+                let executed =
+                    self.conditionally(condition, instruction.executed, |prover| a32.execute(prover));
                 (executed, a32.is_direct_branch())
             }
             Isa::A64 => {

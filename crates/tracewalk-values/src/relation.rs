@@ -146,7 +146,13 @@ pub(crate) fn evaluate(operation: Operation, width: Width, a: u64, b: u64, c: u6
         Operation::NoBorrow => u64::from(wide(a) >= wide(b) + wide(c)),
         Operation::LessSigned => u64::from(width.signed(a) < width.signed(b)),
         Operation::IsZero => u64::from(a == 0),
-        Operation::Select => if c & 1 == 1 { a } else { b },
+        Operation::Select => {
+            if c & 1 == 1 {
+                a
+            } else {
+                b
+            }
+        }
     };
     result & mask
 }
@@ -281,7 +287,6 @@ pub(crate) fn refine(
     Ok(())
 }
 
-
 /// What is known of one operand of an AND.
 const fn one_of_and(result: Bits, other: Bits) -> Bits {
     let ones = result.ones;
@@ -297,7 +302,14 @@ const fn one_of_or(result: Bits, other: Bits) -> Bits {
 }
 
 /// The result from known operands.
-fn forward(operation: Operation, width: Width, d: &mut Bits, a: Bits, b: Bits, c: Bits) -> Result<(), Conflict> {
+fn forward(
+    operation: Operation,
+    width: Width,
+    d: &mut Bits,
+    a: Bits,
+    b: Bits,
+    c: Bits,
+) -> Result<(), Conflict> {
     if let (Some(a), Some(b), Some(c)) = (a.value(), b.value(), c.value()) {
         *d = d.meet(Bits::constant(evaluate(operation, width, a, b, c)))?;
     }

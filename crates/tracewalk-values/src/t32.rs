@@ -77,7 +77,8 @@ impl Thumb {
             0b01_0100..=0b10_0111 => load_store_single(machine, code),
             // ADR; ADD (SP plus immediate).
             0b10_1000..=0b10_1011 => {
-                let base = if bit::<11>(code) { machine.read(Register::SP) } else { machine.word(self.base()) };
+                let base =
+                    if bit::<11>(code) { machine.read(Register::SP) } else { machine.word(self.base()) };
                 let sum = machine.offset(base, (field::<7, 0>(code) << 2).into(), WORD);
                 machine.write(Register::of(field::<10, 8>(code)), sum);
             }

@@ -395,9 +395,11 @@ impl Terms {
             Operation::Xor => {
                 let [sum, left, right] = [d, a, b].map(|term| self.place(term));
                 let zero = Place { root: ZERO, offset: 0 };
-                for (first, second, third, (x, y), z) in
-                    [(sum, left, right, (d, a), b), (sum, right, left, (d, b), a), (left, right, sum, (a, b), d)]
-                {
+                for (first, second, third, (x, y), z) in [
+                    (sum, left, right, (d, a), b),
+                    (sum, right, left, (d, b), a),
+                    (left, right, sum, (a, b), d),
+                ] {
                     if third == zero {
                         self.equate(x, y);
                         return true;

@@ -108,7 +108,8 @@ impl Values {
 
     /// Appends a step.
     pub fn push(&mut self, step: Step, sink: &mut impl Sink) {
-        if let (Step::Instruction(first), true) = (&step, self.steps.is_empty() && self.summary == Summary::default())
+        if let (Step::Instruction(first), true) =
+            (&step, self.steps.is_empty() && self.summary == Summary::default())
             && first.is_thumb()
             && self.state.registers[13].value().is_none()
         {
@@ -139,7 +140,13 @@ impl Values {
         self.steps.drain(..count);
     }
 
-    fn solve_without_end(&mut self, steps: &[Step], count: usize, had_end: bool, sink: &mut impl Sink) -> (State, Vec<(u64, u8)>) {
+    fn solve_without_end(
+        &mut self,
+        steps: &[Step],
+        count: usize,
+        had_end: bool,
+        sink: &mut impl Sink,
+    ) -> (State, Vec<(u64, u8)>) {
         if had_end && let Some(after) = self.solve(steps, count, None, sink) {
             self.summary.end_contradicts = true;
             return after;
@@ -147,7 +154,8 @@ impl Values {
         // The path itself contradicts the image or the state at the start: nothing can be stated.
         self.summary.contradictions += 1;
         let unknown = Bits::unknown(width(self.processor.profile));
-        let nothing = State { registers: [unknown; REGISTERS], it_block: ItBlock::default(), maybe_in_it_block: 4 };
+        let nothing =
+            State { registers: [unknown; REGISTERS], it_block: ItBlock::default(), maybe_in_it_block: 4 };
         let mut prover = Prover::new(&self.image, self.processor, &nothing);
         for step in &steps[..count] {
             prover.step(step);
@@ -194,7 +202,8 @@ impl Values {
         for (index, step) in steps[..count].iter().enumerate() {
             fill(&prover, index, &mut proven);
             self.summary.writes += proven.writes.len() as u64;
-            self.summary.known_writes += proven.writes.iter().filter(|(_, value)| value.is_some()).count() as u64;
+            self.summary.known_writes +=
+                proven.writes.iter().filter(|(_, value)| value.is_some()).count() as u64;
             sink.step(step, &proven);
         }
         let state = prover.state_at(&at_boundary);
@@ -203,9 +212,11 @@ impl Values {
         }
         prover.memory.walk_to(accesses, &mut prover.terms, &self.image);
         let mut known = prover.memory.known_bytes(&prover.terms, &self.image);
-        known.extend(self.image.initial().filter(|&(address, byte)| {
-            prover.memory.is_as_at_start(address, byte, &prover.terms)
-        }));
+        known.extend(
+            self.image
+                .initial()
+                .filter(|&(address, byte)| prover.memory.is_as_at_start(address, byte, &prover.terms)),
+        );
         known.sort_unstable();
         Some((state, known))
     }

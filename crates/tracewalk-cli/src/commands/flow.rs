@@ -1,24 +1,27 @@
 //! `flow`: the executed instructions.
 
 use std::io::Write;
+use std::path::PathBuf;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
+use tracewalk_analysis::values::Proving;
 use tracewalk_analysis::{Code, Doubtful, Section};
 use tracewalk_report::export::{Excerpt, LastInstructions, Selection};
-use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin};
+use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin, make_values};
 use tracewalk_session::{Follow, Itm, Itms, NoticeKind, Observer as _, Session, View};
 
 use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, Stream, look_for};
+use crate::output::{Destination, Stream, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Flow {
     fn reads(&self) -> Reads<'_> {
-        Reads { source_dirs: &self.source_dirs, ..Reads::one(&self.capture) }
+        let beside = self.dump.iter().map(PathBuf::as_path).collect();
+        Reads { source_dirs: &self.source_dirs, beside, ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -32,6 +35,9 @@ impl Task for Flow {
     /// Prints the executed instructions.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         messages.measure(self.work);
+        if self.values {
+            return self.run_values(messages);
+        }
         let selection = self.selection()?;
         let mut nowhere = std::io::sink();
         let shows_itm = exporter(self, None, false, &mut nowhere).shows_itm();
@@ -51,6 +57,34 @@ impl Task for Flow {
         // The process ends here. Freeing each name first would take a tenth of a short command's time.
         std::mem::forget(session);
         Ok(())
+    }
+}
+
+impl Flow {
+    /// Prints the executed instructions with the values that are proven.
+    fn run_values(&self, messages: &Messages) -> Result<(), Failure> {
+        let mut session = open::whole_trace(&self.capture, messages)?;
+        messages.record(|record| self.dump.iter().for_each(|dump| record.input("dump", dump)));
+        let options =
+            FlowOptions { look: look_for(self.output.as_deref()), source_lines: false, at_once: false };
+        let name = self.format.name;
+        write_to(self.output.as_deref(), |out| {
+            let mut sink = make_values(name, out, &options).ok_or_else(|| {
+                Failure::input(
+                    "no_values",
+                    format!("the format {name} has no values"),
+                    "use --format text or --format jsonl with --values",
+                )
+            })?;
+            session.each_source(messages, |session, source| {
+                let how = self.how();
+                let code = session.code(source, how.names.as_deref(), messages)?;
+                let setup = session.value_setup(source, &code, self.dump.as_deref())?;
+                let mut proving = Proving::new(setup, &mut *sink);
+                session.run_observed(source, &how, &mut proving, messages)?;
+                Ok::<(), Failure>(())
+            })
+        })
     }
 }
 

@@ -48,6 +48,23 @@ impl<W: Write> FlowJsonl<W> {
     }
 }
 
+impl<W: Write> FlowJsonl<W> {
+    /// Passes an element without writing it.
+    pub(super) fn pass(&mut self, record: &FlowRecord) {
+        self.lines.doubt.element(&record.element, || record.at);
+    }
+
+    /// Writes a line of another form.
+    pub(super) fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        self.out.write_all(line)
+    }
+
+    /// The source's trace ID, and its doubt.
+    pub(super) fn state(&self) -> (Option<TraceId>, &Doubt) {
+        (self.lines.id, &self.lines.doubt)
+    }
+}
+
 impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
     fn shows_itm(&self) -> bool {
         true

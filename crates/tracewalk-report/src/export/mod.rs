@@ -61,6 +61,7 @@ mod tables;
 mod tail;
 mod text;
 mod timeline;
+mod values_jsonl;
 
 pub use callgrind::write_callgrind;
 pub use calls_table::{CallTable, write_chain_rows};
@@ -103,13 +104,15 @@ pub use speedscope::write_speedscope;
 pub use tables::{TableCsv, TablesJson, write_table_csv, write_tables, write_tables_json, write_tables_text};
 pub use text::{
     CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTextOptions,
-    write_call_chains, write_profile_text,
+    ValuesText, write_call_chains, write_profile_text,
 };
 #[cfg(feature = "full")]
 pub use timeline::PerfettoTrace;
 pub use timeline::{
     ChromeTrace, CommonTraceFormat, Files, TimelineExport, TimelineTable, TimelineText, Timelines,
 };
+
+pub use values_jsonl::{ValuesJsonl, register_name};
 
 /// The formats that this build lacks because a feature is off, by the names that the command has for them.
 pub const LACKING: &[&str] = match (cfg!(feature = "full"), cfg!(feature = "parquet")) {

@@ -5,6 +5,7 @@ use std::io::Write;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::sink::Join;
 use tracewalk_analysis::sink::Nothing;
+use tracewalk_analysis::values::ValueSink;
 
 use super::format::{Format, format};
 use crate::Look;
@@ -16,6 +17,8 @@ use crate::export::Runs;
 use crate::export::TableCsv;
 use crate::export::TableParquet;
 use crate::export::TablesJson;
+use crate::export::ValuesJsonl;
+use crate::export::ValuesText;
 
 /// Options for writing program flow.
 #[derive(Clone, Debug)]
@@ -37,6 +40,19 @@ pub struct MakeFlow {
     pub parts: Option<FlowParts>,
     /// Whether the format shows the names of functions and lines of the source.
     pub names: bool,
+}
+
+/// Makes a writer of flow with values to `out`; `None` if the format has no values.
+pub fn make_values<'a>(
+    format: &str,
+    out: &'a mut (dyn Write + 'a),
+    options: &FlowOptions,
+) -> Option<Box<dyn ValueSink + 'a>> {
+    match format {
+        "text" => Some(Box::new(ValuesText::new(out, options.look))),
+        "jsonl" => Some(Box::new(ValuesJsonl::new(out))),
+        _ => None,
+    }
 }
 
 /// A writer of flow in parts.

@@ -162,7 +162,9 @@ impl Prover<'_> {
             CarrySource::Unknown => self.unknown_bit(),
             CarrySource::Bit(value, bit) => self.field(value, bit.into(), 1, false, Width::Word),
             CarrySource::Sum(operands) => self.operation(Operation::Carry, operands[0].width, operands),
-            CarrySource::Difference(operands) => self.operation(Operation::NoBorrow, operands[0].width, operands),
+            CarrySource::Difference(operands) => {
+                self.operation(Operation::NoBorrow, operands[0].width, operands)
+            }
         };
         self.flags.carry = CarrySource::Known(carry);
         carry
@@ -184,7 +186,9 @@ impl Prover<'_> {
     /// What is known of the result of an operation whatever its operands are.
     pub(super) fn result_bits(operation: Operation, width: Width) -> Bits {
         match operation {
-            Operation::Carry | Operation::NoBorrow | Operation::LessSigned | Operation::IsZero => Bits::of_low(1),
+            Operation::Carry | Operation::NoBorrow | Operation::LessSigned | Operation::IsZero => {
+                Bits::of_low(1)
+            }
             _ => Bits::unknown(width),
         }
     }

@@ -123,7 +123,8 @@ proptest! {
 
 #[test]
 fn a_product_with_a_known_odd_factor_gives_the_other() {
-    let mut bits = [Bits::constant(0x6cc), Bits::unknown(Width::Word), Bits::constant(0x9e37_79b1), Bits::constant(0)];
+    let mut bits =
+        [Bits::constant(0x6cc), Bits::unknown(Width::Word), Bits::constant(0x9e37_79b1), Bits::constant(0)];
     refine(Operation::Mul, Width::Word, &mut bits).expect("possible");
     let factor = bits[1].value().expect("known");
     assert_eq!(factor.wrapping_mul(0x9e37_79b1) & 0xffff_ffff, 0x6cc);

@@ -3,7 +3,7 @@
 use super::{Thumb, WORD, wide};
 use crate::arm::{Multiple, Single, not_modelled};
 use crate::field::{bit, field};
-use crate::machine::{Forgotten, Jump, Machine, Register};
+use crate::machine::{Machine, Register};
 use crate::relation::{Operation, Shift};
 
 /// A6.3.5.

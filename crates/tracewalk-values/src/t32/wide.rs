@@ -23,7 +23,9 @@ pub(super) fn execute<M: Machine>(thumb: Thumb, machine: &mut M) {
         }
         (0b10, _, false) => plain_immediate(thumb, machine, first, second),
         (0b10, _, true) => branches_and_control(thumb, machine, first, second),
-        (_, 0b000_0000..=0b000_1111, _) if !bit::<4>(first) => loads::store_single(thumb, machine, first, second),
+        (_, 0b000_0000..=0b000_1111, _) if !bit::<4>(first) => {
+            loads::store_single(thumb, machine, first, second)
+        }
         // Advanced SIMD element or structure load and store.
         (_, 0b001_0000..=0b001_1111, _) if !bit::<4>(first) => coprocessor::structure(machine, word),
         (_, 0b000_0000..=0b001_1111, _) => loads::load_single(thumb, machine, first, second),
@@ -174,8 +176,11 @@ fn data_processing_register<M: Machine>(machine: &mut M, first: u32, second: u32
         (0b0000..=0b0101, 0b1000..=0b1011) => {
             let value = machine.read(m);
             let rotation = field::<5, 4>(second) << 3;
-            let (rotated, _) =
-                if rotation == 0 { (value, Carry::Unchanged) } else { shift_immediate(machine, value, 3, rotation) };
+            let (rotated, _) = if rotation == 0 {
+                (value, Carry::Unchanged)
+            } else {
+                shift_immediate(machine, value, 3, rotation)
+            };
             extended(machine, n, operation, rotated)
         }
         // REV, REV16, RBIT, REVSH.

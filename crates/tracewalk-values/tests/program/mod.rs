@@ -161,12 +161,16 @@ impl Case {
 
     /// The path of the last instructions, with the record of each step.
     fn steps(&self, first: usize) -> Vec<Step> {
-        let is = |index: usize, kind: &str| self.record.get(index).is_some_and(|item| item["element"] == kind);
+        let is =
+            |index: usize, kind: &str| self.record.get(index).is_some_and(|item| item["element"] == kind);
         // The program halted before the instruction after the last one.
         let after = |index: usize| match self.record.get(index) {
             Some(record) if record["element"] == "instruction" => Some(self.instruction(record).0),
             Some(_) => None,
-            None => Some(Location::new(Address::new(self.halted_at()), self.instruction(&self.record[index - 1]).0.isa)),
+            None => Some(Location::new(
+                Address::new(self.halted_at()),
+                self.instruction(&self.record[index - 1]).0.isa,
+            )),
         };
         (first..self.record.len())
             .map(|index| {
@@ -179,7 +183,8 @@ impl Case {
                             let returns_to = hex(&self.record.get(index + 1)?["return"])?;
                             Some(Location::new(Address::new(returns_to), at.isa))
                         });
-                        let class = tracewalk::isa::classify(&self.code(at.address.get()), at.address, at.isa);
+                        let class =
+                            tracewalk::isa::classify(&self.code(at.address.get()), at.address, at.isa);
                         let is_branch = class.is_ok_and(|class| class.is_branch());
                         let goes_on = next.is_none_or(|next| next == at.after(bytes.into()));
                         let executed = if is_branch { Some(!goes_on) } else { record["executed"].as_bool() };
@@ -242,7 +247,9 @@ fn compare(record: &Value, proven: &Proven, outcome: &mut Outcome, is_last: bool
         let recorded = writes.iter().find(|(name, _)| number(name) == Some(usize::from(register.0)));
         match (recorded, value) {
             (None, Some(_)) => wrong("not written"),
-            (Some((_, recorded)), Some(value)) if hex(recorded).is_some_and(|recorded| recorded != *value) => {
+            (Some((_, recorded)), Some(value))
+                if hex(recorded).is_some_and(|recorded| recorded != *value) =>
+            {
                 wrong("register");
             }
             (Some(_), Some(_)) => known += 1,
@@ -251,7 +258,11 @@ fn compare(record: &Value, proven: &Proven, outcome: &mut Outcome, is_last: bool
             _ => {}
         }
     }
-    if proven.executed == Some(true) && writes.keys().any(|name| !proven.writes.iter().any(|(Register(register), _)| number(name) == Some((*register).into()))) {
+    if proven.executed == Some(true)
+        && writes.keys().any(|name| {
+            !proven.writes.iter().any(|(Register(register), _)| number(name) == Some((*register).into()))
+        })
+    {
         wrong("a write is missing");
     }
     for (name, is_store) in [("loads", false), ("stores", true)] {
@@ -263,7 +274,10 @@ fn compare(record: &Value, proven: &Proven, outcome: &mut Outcome, is_last: bool
         });
         let stated = proven.accesses.iter().filter(|access| access.is_store == is_store).flat_map(|access| {
             (0..u64::from(access.bytes)).map(move |byte| {
-                (access.address.map(|address| address + byte), access.value.map(|value| value >> (8 * byte) & 0xff))
+                (
+                    access.address.map(|address| address + byte),
+                    access.value.map(|value| value >> (8 * byte) & 0xff),
+                )
             })
         });
         let (recorded, stated) = (recorded.collect::<Vec<_>>(), stated.collect::<Vec<_>>());

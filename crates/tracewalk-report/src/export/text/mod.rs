@@ -6,6 +6,7 @@ mod code;
 mod listing;
 mod packets;
 mod profile;
+mod values;
 
 use std::fmt::Write as _;
 
@@ -24,6 +25,7 @@ pub use chains::{CallChainsOptions, write_call_chains};
 pub use listing::{Listing, ListingOptions};
 pub use packets::PacketsText;
 pub use profile::{ProfileTextOptions, write_profile_text};
+pub use values::ValuesText;
 
 /// The indentation of each call.
 const INDENT: usize = 2;
