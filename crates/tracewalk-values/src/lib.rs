@@ -6,6 +6,8 @@ mod a64;
 mod arm;
 mod bits;
 mod coprocessor;
+#[cfg(test)]
+mod emulator;
 mod field;
 mod flow;
 mod image;

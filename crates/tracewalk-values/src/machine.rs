@@ -36,6 +36,8 @@ pub(crate) enum Flags<V> {
     Logic { result: V, carry: Carry<V> },
     /// A result that clears the carry and the overflow flag.
     Cleared { result: V },
+    /// N, Z, C and V as bits 3 to 0.
+    Fixed(u32),
     /// What they are is not modelled.
     Unknown,
 }
@@ -123,6 +125,11 @@ pub(crate) trait Machine {
     fn jump(&mut self, target: Self::Value, jump: Jump);
     /// Forgets what an instruction changes that is not modelled.
     fn forget(&mut self, forgotten: Forgotten);
+
+    /// A value as one of another width: its low bits, or with zeros above.
+    fn resize(&mut self, value: Self::Value, width: Width) -> Self::Value;
+    /// The lowest bit of a value, if it is known.
+    fn known_bit(&self, value: Self::Value) -> Option<bool>;
 
     /// An operation with two operands.
     fn binary(&mut self, operation: Operation, width: Width, a: Self::Value, b: Self::Value) -> Self::Value {

@@ -39,6 +39,12 @@ enum Order {
 }
 
 impl Prover<'_> {
+    /// Sets the flags to N, Z, C and V in bits 3 to 0.
+    #[cfg(test)]
+    pub(crate) fn set_known_flags(&mut self, flags: u32) {
+        self.change_flags(Flags::Fixed(flags));
+    }
+
     pub(super) fn change_flags(&mut self, flags: Flags<Term>) {
         if self.guard.is_some() {
             self.flags = FlagState::default();
@@ -70,6 +76,17 @@ impl Prover<'_> {
                 order: Order::Sign,
                 ..FlagState::default()
             },
+            Flags::Fixed(flags) => {
+                let flag = |bit: u32| if flags >> bit & 1 == 1 { TRUE } else { FALSE };
+                let negative = if flags & 8 == 0 { 0 } else { Width::Word.sign() };
+                FlagState {
+                    result: Some(Term::constant(negative, Width::Word)),
+                    carry: CarrySource::Known(flag(1)),
+                    order: Order::Unknown,
+                    zero: Some(flag(2)),
+                    less: Some(if flag(3) == flag(0) { FALSE } else { TRUE }),
+                }
+            }
             Flags::Unknown => FlagState::default(),
         };
     }

@@ -92,6 +92,17 @@ impl Machine for Prover<'_> {
         self.access(address, bytes, value, Kind::StoreOrNot);
     }
 
+    fn resize(&mut self, value: Term, width: Width) -> Term {
+        if value.width == width {
+            return value;
+        }
+        self.field(value, 0, 32, false, width)
+    }
+
+    fn known_bit(&self, value: Term) -> Option<bool> {
+        self.terms.value(value).map(|value| value & 1 == 1)
+    }
+
     fn set_flags(&mut self, flags: Flags<Term>) {
         self.change_flags(flags);
     }

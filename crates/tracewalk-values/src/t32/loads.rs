@@ -160,7 +160,13 @@ pub(super) fn load_single<M: Machine>(thumb: Thumb, machine: &mut M, first: u32,
         return not_modelled(machine);
     }
     if target == Register::PC && bytes < 4 {
-        return;
+        let has_base_alone = Register::of(field::<3, 0>(first)) == Register::PC || bit::<7>(first);
+        return match field::<11, 8>(second) {
+            _ if has_base_alone => {}
+            0b1100 => {}
+            0b0000 if field::<7, 6>(second) == 0 => {}
+            _ => not_modelled(machine),
+        };
     }
     match single(thumb, machine, first, second) {
         Some(single) => single.load(machine, target, bytes, signed),

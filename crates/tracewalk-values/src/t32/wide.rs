@@ -80,7 +80,11 @@ fn modified_operation<M: Machine>(machine: &mut M, first: u32, second: u32, oper
         0b1110 => (Alu::Rsb, false),
         _ => return not_modelled(machine),
     };
-    let a = if n == Register::PC { operand.0 } else { machine.read(n) };
+    let a = match alu {
+        Alu::Mov | Alu::Mvn => operand.0,
+        _ if n == Register::PC => return not_modelled(machine),
+        _ => machine.read(n),
+    };
     let result = data_processing(machine, alu, a, operand, set_flags);
     // TST, TEQ, CMN, CMP.
     if d != Register::PC {
@@ -234,6 +238,7 @@ fn multiply<M: Machine>(machine: &mut M, first: u32, second: u32) {
     let (a, b) = (machine.read(n), machine.read(m));
     let product = match (field::<6, 4>(first), field::<7, 4>(second)) {
         // MUL, MLA, MLS.
+        (0b000, 0b0001) if is_alone => return not_modelled(machine),
         (0b000, 0b0000 | 0b0001) => machine.binary(Operation::Mul, WORD, a, b),
         // SMULxy, SMLAxy.
         (0b001, halves @ 0..=3) => {
