@@ -166,7 +166,9 @@ impl Case {
         let class = isa::classify(&code, Address::new(0x10_0000), isa).expect("whole instructions");
         // The emulator emulates Linux, which emulates an old coprocessor of this number.
         let is_old = self.set != Set::A64 && self.code >> 26 & 3 == 3 && matches!(self.code >> 8 & 15, 1 | 2);
-        class.class == Class::Other && class.raises.is_none() && !is_order && !is_old
+        // HLT of ARMv8 asks the debugger for services.
+        let is_halt = self.set == Set::T32 && self.code & !0x3f == 0xba80;
+        class.class == Class::Other && class.raises.is_none() && !is_order && !is_old && !is_halt
     }
 
     /// The IT instruction before this one.

@@ -227,7 +227,6 @@ impl Program {
     pub(super) fn run(&self) -> Ran {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("cases");
-        std::fs::write("/tmp/qe/cases", self.elf()).expect("x");
         std::fs::write(&file, self.elf()).expect("a program");
         let mut permissions = std::fs::metadata(&file).expect("a program").permissions();
         std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
