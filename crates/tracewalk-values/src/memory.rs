@@ -58,7 +58,15 @@ struct Noted {
 /// What a byte came from: an access's number times 8, plus the byte in it.
 type Origin = u32;
 
+/// No access: the byte is as at the start.
 const NONE: u32 = u32::MAX;
+/// A store that may not have been made. Not next to [`NONE`], so that it never looks like the byte before.
+const UNSURE: Origin = u32::MAX - 64;
+
+/// Whether an origin is an access.
+const fn is_access(origin: Origin) -> bool {
+    origin < UNSURE
+}
 
 /// The most stores that are compared with a byte before it counts as changed.
 const MOST_STORES: usize = 200;
@@ -143,7 +151,9 @@ impl Memory {
                 index += 1;
                 let place = Place { root: ZERO, offset: address.wrapping_add(first as u64) };
                 let Some(value) = byte(place.offset) else { continue };
-                if origin == NONE || image.at(place.offset) == Contents::Other && !self.is_of_stack(origin) {
+                if !is_access(origin)
+                    || image.at(place.offset) == Contents::Other && !self.is_of_stack(origin)
+                {
                     continue;
                 }
                 let (mut bytes, mut count) = (u64::from(value), 1_u8);
@@ -170,7 +180,7 @@ impl Memory {
         for (address, origins) in self.known_cells() {
             for (index, &origin) in origins.iter().enumerate() {
                 let place = Place { root: ZERO, offset: address.wrapping_add(index as u64) };
-                if origin == NONE || matches!(image.at(place.offset), Contents::Constant(_)) {
+                if !is_access(origin) || matches!(image.at(place.offset), Contents::Constant(_)) {
                     continue;
                 }
                 let value = self.accesses[(origin >> 3) as usize].access.value;
@@ -246,7 +256,8 @@ impl Memory {
         }
         if is_known || terms.is_stack(place.root) {
             for byte in 0..access.bytes {
-                self.set(place, byte, if is_certain { entry << 3 | u32::from(byte) } else { NONE }, access);
+                let origin = if is_certain { entry << 3 | u32::from(byte) } else { UNSURE };
+                self.set(place, byte, origin, access);
             }
         }
     }
@@ -277,6 +288,9 @@ impl Memory {
         if is_known && self.load_constant(number, place, terms, image) {
             return;
         }
+        if !is_known {
+            self.load_candidates(number, place, terms, image);
+        }
         let is_memory =
             if is_known { self.is_memory(place.offset, access, image) } else { terms.is_stack(place.root) };
         if !is_memory {
@@ -296,7 +310,7 @@ impl Memory {
             let start = Place { offset: place.offset.wrapping_add(first.into()), ..place };
             let group = Group { place: start, first, count, origin };
             let bits = terms.bits(access.value).field(8 * u32::from(first), 8 * u32::from(count));
-            let is_intact = origin != NONE && self.is_intact(group, bits, terms);
+            let is_intact = is_access(origin) && self.is_intact(group, bits, terms);
             let mask = ((1_u16 << count) - 1 << first) as u8;
             if is_intact && linked & mask != mask {
                 self.link(number, group, terms);
@@ -318,6 +332,51 @@ impl Memory {
             }
             first += count;
         }
+    }
+
+    /// States what a load at one of few addresses found.
+    fn load_candidates(&mut self, number: usize, place: Place, terms: &mut Terms, image: &Image) {
+        terms.make_source(place);
+        let Some(candidates) = terms.candidates(place) else { return };
+        let access = self.accesses[number].access;
+        let value = terms.bits(access.value);
+        let found = candidates
+            .into_iter()
+            .map(|(index, address)| (index, self.contents(address, access, value, terms, image)));
+        let found = found.collect::<Vec<_>>();
+        if found.iter().any(|(_, bits)| bits.known & crate::bits::low_mask(bits_of(access.bytes.into())) != 0)
+        {
+            terms.found(place, access.value, &found);
+        }
+    }
+
+    /// What is known of memory at an address now, for a load that may be there.
+    fn contents(&self, address: u64, access: Access, value: Bits, terms: &Terms, image: &Image) -> Bits {
+        let mut all = Bits::of_low(8 * u32::from(access.bytes));
+        for byte in 0..access.bytes {
+            let place = Place { root: ZERO, offset: address.wrapping_add(byte.into()) };
+            let at = 8 * u32::from(byte);
+            let part = value.field(at, 8);
+            let origin = self.origin(place, 0, access);
+            let group = Group { place, first: byte, count: 1, origin };
+            let bits = match image.at(place.offset) {
+                Contents::Constant(value) => Some(Bits::constant(value.into())),
+                Contents::Memory(Some(value)) if origin == NONE && !self.start_is_forgotten => {
+                    self.is_intact(group, part, terms).then_some(Bits::constant(value.into()))
+                }
+                _ if !is_access(origin) || !self.is_memory(place.offset, access, image) => None,
+                _ => {
+                    let from = self.accesses[(origin >> 3) as usize].access.value;
+                    let bits = terms.bits(from).field(8 * (origin & 7), 8);
+                    self.is_intact(group, part, terms).then_some(bits)
+                }
+            };
+            if let Some(bits) = bits {
+                all.known |= (bits.known & 0xff) << at;
+                all.ones |= (bits.ones & 0xff) << at;
+            }
+        }
+        all
     }
 
     /// States the value of a load of constants. Whether there is nothing else.
@@ -421,13 +480,28 @@ impl Memory {
             let back = place.offset.wrapping_sub(target.offset) & address.width.mask();
             return distance < bytes || back < count;
         }
+        // The bytes that the store would have left.
+        let stored = terms.bits(value);
+        if let (Some(addresses), ZERO) = (terms.candidates(place), target.root) {
+            return addresses.into_iter().any(|(_, from)| {
+                let (before, after) = (target.offset.wrapping_sub(from), from.wrapping_sub(target.offset));
+                let overlap = match (before < bytes, after < count) {
+                    (true, _) => Some((before, 0)),
+                    (false, true) => Some((0, after)),
+                    (false, false) => None,
+                };
+                overlap.is_some_and(|(before, after)| {
+                    let length = bits_of((bytes - before).min(count - after));
+                    bits.field(bits_of(after), length).may_equal(stored.field(bits_of(before), length))
+                })
+            });
+        }
         let (least, greatest) = terms.bounds(place);
         let (low, high) = terms.bounds(target);
         if greatest.saturating_add(bytes) <= low || high.saturating_add(count) <= least {
             return false;
         }
-        // The bytes that the store would have left, at each distance of its address from the bytes' one.
-        let stored = terms.bits(value);
+        // At each distance of the store's address from the bytes' one.
         let (from, to) = (terms.bits_at(place), terms.bits_at(target));
         (1..bytes + count).any(|step| {
             let before = step.saturating_sub(count);

@@ -4,8 +4,11 @@
 //! one class of a union-find structure that carries the differences; the class of node 0 is that of the known values. Relations
 //! between terms are worked off whenever something new is known of one of their terms, until nothing changes.
 
+mod sources;
+
 use crate::bits::{Bits, Conflict, Width};
 use crate::relation::{self, Operation};
+use sources::{Sources, TableOf};
 
 /// A value by name: a node's value plus a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,8 @@ struct Node {
     in_memory: bool,
     /// Whether the stack pointer was in this class; of roots only.
     is_stack: bool,
+    /// The values that it has by those of a source; of roots only.
+    table: TableOf,
     /// This node's value less its parent's.
     plus: u64,
     /// What is known of the root's value.
@@ -85,6 +90,7 @@ pub(crate) struct Terms {
     uses: Vec<Use>,
     relations: Vec<Relation>,
     waiting: Vec<u32>,
+    sources: Sources,
     /// Two statements about one value contradict each other: nothing can be stated.
     pub(crate) has_conflict: bool,
     /// Something became known that may change what memory accesses refer to.
@@ -103,6 +109,7 @@ impl Terms {
             width: Width::Double,
             in_memory: false,
             is_stack: false,
+            table: TableOf::NONE,
             plus: 0,
             bits: Bits::constant(0),
         };
@@ -111,6 +118,7 @@ impl Terms {
             uses: Vec::new(),
             relations: Vec::new(),
             waiting: Vec::new(),
+            sources: Sources::default(),
             has_conflict: false,
             concerns_memory: false,
         }
@@ -129,6 +137,7 @@ impl Terms {
             width,
             in_memory: false,
             is_stack: false,
+            table: TableOf::NONE,
             plus: 0,
             bits,
         });
@@ -250,7 +259,8 @@ impl Terms {
         if let Some(value) = both.value() {
             (node.parent, node.plus) = (ZERO, value);
         }
-        let first = node.first_use;
+        let (first, table) = (node.first_use, node.table);
+        self.sources.touch(table);
         self.wake(first);
     }
 
@@ -272,12 +282,17 @@ impl Terms {
         let node = &mut self.nodes[from.root as usize];
         (node.parent, node.plus) = (to.root, plus);
         let (first, last) = (node.first_use, node.last_use);
-        let (in_memory, is_stack) = (node.in_memory, node.is_stack);
+        let (in_memory, is_stack, table) = (node.in_memory, node.is_stack, node.table);
+        self.sources.touch(table);
         self.wake(first);
         let target = &mut self.nodes[to.root as usize];
         let known_first = target.first_use;
         target.in_memory |= in_memory;
         target.is_stack |= is_stack;
+        if target.table == TableOf::NONE {
+            target.table = table;
+        }
+        self.sources.touch(target.table);
         self.concerns_memory |= target.in_memory;
         if first != NONE {
             if known_first == NONE {
@@ -335,10 +350,16 @@ impl Terms {
 
     /// Works off relations until nothing new follows.
     pub(crate) fn settle(&mut self) {
-        while let Some(number) = self.waiting.pop() {
+        loop {
             if self.has_conflict {
                 return;
             }
+            let Some(number) = self.waiting.pop() else {
+                if self.settle_sources() {
+                    continue;
+                }
+                return;
+            };
             let mut relation = self.relations[number as usize];
             relation.is_waiting = false;
             self.relations[number as usize].is_waiting = false;
@@ -366,7 +387,11 @@ impl Terms {
                 self.learn(term, bits);
             }
         }
-        values.iter().all(|bits| bits.value().is_some())
+        if values.iter().all(|bits| bits.value().is_some()) {
+            return true;
+        }
+        self.by_sources(operation, width, terms);
+        false
     }
 
     /// What follows from known differences, without bits. Whether nothing more can follow.
