@@ -193,6 +193,7 @@ fn request(names: Names, numbers: Numbers) -> Result<Request, Problem> {
     };
     Ok(Request {
         shared: None,
+        may_lack_trace: false,
         capture: PathBuf::new(),
         roots: names.root.paths(),
         stated: Statements {
