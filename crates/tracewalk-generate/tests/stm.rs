@@ -87,7 +87,7 @@ fn opencsd_reads_the_same_packets_of_an_stm() {
         let mut sent = Vec::new();
         for _ in 0..20 {
             sent.extend([Packet::Async, Packet::Version(coding), Packet::Frequency { hertz: 19_200_000, time: None }]);
-            sender = sent.iter().fold(sender, |sender, packet| sender.after(packet));
+            sender = sent.iter().fold(sender, Sender::after);
             for _ in 0..200 {
                 let packet = random.packet(sender, &mut clock);
                 sender = sender.after(&packet);
