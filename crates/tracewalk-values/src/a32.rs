@@ -55,7 +55,7 @@ impl Arm {
                 _ => loads::extra(self, machine),
             },
             0b000 if field::<24, 23>(code) == 0b10 && !bit::<20>(code) => {
-                miscellaneous::execute(self, machine)
+                miscellaneous::execute(self, machine);
             }
             0b000 => self.data_processing_register(machine),
             0b001 if field::<24, 23>(code) == 0b10 && !bit::<20>(code) => self.immediate_or_status(machine),
@@ -94,7 +94,7 @@ impl Arm {
             // Advanced SIMD data processing.
             0b0010_0000..=0b0011_1111 => {}
             // Element and structure loads and stores; among the odd ones are preloads and barriers.
-            0b0100_0000..=0b0101_1111 | 0b0110_0000..=0b0111_1111 if bit::<20>(code) => {}
+            0b0100_0000..=0b0111_1111 if bit::<20>(code) => {}
             0b0100_0000..=0b0100_1111 => coprocessor::structure(machine, code),
             // BLX (immediate).
             0b1010_0000..=0b1011_1111 => {

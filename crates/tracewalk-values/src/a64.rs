@@ -88,18 +88,18 @@ impl A64 {
                     (read_or_sp(machine, self.n(), width), machine.constant(immediate.into(), width));
                 let result = self.add_or_subtract(machine, a, b, width);
                 return if bit::<29>(code) {
-                    write(machine, self.d(), result)
+                    write(machine, self.d(), result);
                 } else {
-                    machine.write(self.d(), result)
+                    machine.write(self.d(), result);
                 };
             }
             // ADDG, SUBG; SMAX, UMAX, SMIN, UMIN (immediate).
             0b011 => {
                 let value = machine.unknown(width);
                 return if bit::<22>(code) {
-                    write(machine, self.d(), value)
+                    write(machine, self.d(), value);
                 } else {
-                    machine.write(self.d(), value)
+                    machine.write(self.d(), value);
                 };
             }
             // AND, ORR, EOR, ANDS (immediate).
@@ -114,9 +114,9 @@ impl A64 {
                 let result = machine.binary(operation, width, a, b);
                 return if field::<30, 29>(code) == 0b11 {
                     machine.set_flags(Flags::Cleared { result });
-                    write(machine, self.d(), result)
+                    write(machine, self.d(), result);
                 } else {
-                    machine.write(self.d(), result)
+                    machine.write(self.d(), result);
                 };
             }
             // MOVN, MOVZ, MOVK.

@@ -15,32 +15,27 @@ pub(crate) fn execute<M: Machine>(machine: &mut M, word: u32, pc: u32) {
     let is_float = field::<11, 9>(word) == 0b101;
     match field::<27, 24>(word) {
         // MCRR, VMOV of two registers; MRRC.
-        0b1100 if field::<23, 21>(word) == 0b010 => {
-            if bit::<20>(word) {
-                let (low, high) = (machine.unknown(WORD), machine.unknown(WORD));
-                machine.write(target, low);
-                machine.write(second, high);
-            }
+        0b1100 if field::<23, 20>(word) == 0b0101 => {
+            let (low, high) = (machine.unknown(WORD), machine.unknown(WORD));
+            machine.write(target, low);
+            machine.write(second, high);
         }
+        0b1100 if field::<23, 20>(word) == 0b0100 => {}
         0b1100 if field::<23, 21>(word) == 0b000 => not_modelled(machine),
         // VLDR, VSTR, VLDM, VSTM, VPUSH, VPOP.
         0b1100 | 0b1101 if is_float => extension_registers(machine, word, pc),
         // LDC, STC: debug registers and the like.
         0b1100 | 0b1101 => not_modelled(machine),
         // MRC, VMOV to a core register, VMRS: program counter means the flags.
-        0b1110 if bit::<4>(word) => {
-            if bit::<20>(word) {
-                if target == Register::PC {
-                    machine.set_flags(Flags::Unknown);
-                } else {
-                    let value = machine.unknown(WORD);
-                    machine.write(target, value);
-                }
+        0b1110 if bit::<4>(word) && bit::<20>(word) => {
+            if target == Register::PC {
+                machine.set_flags(Flags::Unknown);
+            } else {
+                let value = machine.unknown(WORD);
+                machine.write(target, value);
             }
         }
-        // CDP and floating-point data processing.
-        0b1110 => {}
-        // Advanced SIMD data processing in T32's form; in A32 SVC.
+        // MCR, CDP and floating-point data processing; Advanced SIMD data processing in T32's form.
         _ => {}
     }
 }

@@ -92,6 +92,6 @@ fn heavy_instructions_do_what_the_emulator_does() {
 #[ignore = "needs QEMU's user emulation"]
 fn some_instructions_do_what_the_emulator_does() {
     for set in [Set::T32, Set::A32, Set::A64] {
-        check(set, 34_000, 99);
+        check(set, 3_400, 99);
     }
 }

@@ -311,7 +311,7 @@ impl Memory {
             let group = Group { place: start, first, count, origin };
             let bits = terms.bits(access.value).field(8 * u32::from(first), 8 * u32::from(count));
             let is_intact = is_access(origin) && self.is_intact(group, bits, terms);
-            let mask = ((1_u16 << count) - 1 << first) as u8;
+            let mask = (u8::MAX >> (8 - count)) << first;
             if is_intact && linked & mask != mask {
                 self.link(number, group, terms);
                 self.accesses[number].linked |= mask;

@@ -123,9 +123,9 @@ pub(crate) fn evaluate(operation: Operation, width: Width, a: u64, b: u64, c: u6
         Operation::Or => a | b,
         Operation::Xor => a ^ b,
         Operation::Mul => a.wrapping_mul(b),
-        Operation::MulHigh { signed: false } => (wide(a) * wide(b) >> width.bits()) as u64,
+        Operation::MulHigh { signed: false } => ((wide(a) * wide(b)) >> width.bits()) as u64,
         Operation::MulHigh { signed: true } => {
-            (i128::from(width.signed(a)) * i128::from(width.signed(b)) >> width.bits()) as u64
+            ((i128::from(width.signed(a)) * i128::from(width.signed(b))) >> width.bits()) as u64
         }
         Operation::Div { signed: false } => a.checked_div(b).unwrap_or(0),
         Operation::Div { signed: true } if b == 0 => 0,
@@ -208,7 +208,7 @@ pub(crate) fn refine(
             if !signed {
                 let high = |a: u64, b: u64| {
                     #[expect(clippy::cast_possible_truncation, reason = "the high half")]
-                    let high = (u128::from(a) * u128::from(b) >> width.bits()) as u64;
+                    let high = ((u128::from(a) * u128::from(b)) >> width.bits()) as u64;
                     high
                 };
                 *d = d.within(high(a.least(), b.least()), high(a.greatest(), b.greatest()))?;

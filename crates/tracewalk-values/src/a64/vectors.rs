@@ -47,7 +47,6 @@ pub(super) fn execute<M: Machine>(a64: A64, machine: &mut M) {
 pub(super) fn transfer<M: Machine>(machine: &mut M, address: M::Value, bytes: u32, load: bool) {
     for at in (0..bytes).step_by(8) {
         let address = machine.offset(address, at.into(), Width::Double);
-        #[expect(clippy::cast_possible_truncation, reason = "at most eight")]
         let size = (bytes - at).min(8) as u8;
         if load {
             machine.load(address, size, Width::Double);

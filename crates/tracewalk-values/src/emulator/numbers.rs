@@ -160,8 +160,9 @@ impl Machine for Numbers {
 
     fn load(&mut self, address: Number, bytes: u8, width: Width) -> Number {
         let Some(place) = self.place(address, bytes) else { return Number { value: None, width } };
-        let bytes = self.memory[place..place + usize::from(bytes)].iter().rev();
-        let value = bytes.fold(Some(0), |value: Option<u64>, byte| Some(value? << 8 | u64::from((*byte)?)));
+        let mut bytes = self.memory[place..place + usize::from(bytes)].iter().rev();
+        let value =
+            bytes.by_ref().copied().try_fold(0, |value: u64, byte| Some(value << 8 | u64::from(byte?)));
         Number { value, width }
     }
 

@@ -326,6 +326,11 @@ impl Program {
     }
 }
 
+/// A small number of words.
+fn words_of(count: usize) -> u32 {
+    u32::try_from(count).expect("a case is small")
+}
+
 /// The low 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
 const fn low(value: u64) -> u32 {
@@ -347,6 +352,7 @@ fn narrow(case: &Case) -> Vec<u32> {
         // ADD PC, PC, #1: on in T32 after the next word.
         words.extend([0xe28f_f001, 0xe320_f000]);
         const NOP: u16 = 0xbf00;
+        #[expect(clippy::cast_possible_truncation, reason = "two halfwords")]
         let code = [(case.code >> 16) as u16, case.code as u16];
         let mut halves = case.it_code().into_iter().collect::<Vec<_>>();
         halves.extend(if case.is_wide() { &code[..] } else { &code[1..] });
@@ -379,14 +385,18 @@ fn wide(case: &Case, place: u64) -> Vec<u32> {
     let address = place + 4 * shape.input as u64;
     let literal = shape.input - 2;
     // LDR X0, literal; MOV SP, X0; LDR X0, [SP, #248]; MSR NZCV, X0.
-    let mut words =
-        vec![0x5800_0000 | (literal as u32) << 5, 0x9100_001f, 0xf940_0000 | 31 << 10 | 31 << 5, 0xd51b_4200];
+    let mut words = vec![
+        0x5800_0000 | words_of(literal) << 5,
+        0x9100_001f,
+        0xf940_0000 | 31 << 10 | 31 << 5,
+        0xd51b_4200,
+    ];
     words.extend((0..31).map(|register| 0xf940_0000 | register << 10 | 31 << 5 | register));
     words.push(case.code);
     words.extend((0..31).map(|register| 0xf900_0000 | (32 + register) << 10 | 31 << 5 | register));
     // MRS X0, NZCV; STR X0, [SP, #504]; B to the end of the case.
     words.extend([0xd53b_4200, 0xf900_0000 | 63 << 10 | 31 << 5]);
-    words.push(0x1400_0000 | (shape.size - words.len()) as u32);
+    words.push(0x1400_0000 | words_of(shape.size - words.len()));
     words.resize(literal, 0);
     words.extend([low(address), 0]);
     let state = case.registers[..31].iter().copied().chain([u64::from(case.flags) << 28]);

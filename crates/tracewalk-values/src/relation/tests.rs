@@ -67,7 +67,7 @@ fn allows(bits: Bits, value: u64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60_000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     /// Whatever is known of a true equation, refining it never contradicts the values.
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn execute<M: Machine>(thumb: Thumb, machine: &mut M) {
         (0b10, _, false) => plain_immediate(thumb, machine, first, second),
         (0b10, _, true) => branches_and_control(thumb, machine, first, second),
         (_, 0b000_0000..=0b000_1111, _) if !bit::<4>(first) => {
-            loads::store_single(thumb, machine, first, second)
+            loads::store_single(thumb, machine, first, second);
         }
         // Advanced SIMD element or structure load and store.
         (_, 0b001_0000..=0b001_1111, _) if !bit::<4>(first) => coprocessor::structure(machine, word),

@@ -30,6 +30,8 @@ struct Segment {
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) wrong: Vec<String>,
+    /// The state at the end contradicts the path.
+    pub(crate) end_contradicts: bool,
     pub(crate) all: Yield,
     /// Of the last 2,000 instructions.
     pub(crate) last: Yield,
@@ -61,19 +63,16 @@ fn hex(value: &Value) -> Option<u64> {
 }
 
 impl Case {
-    /// The program of this name; `None` without the corpus.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        let corpus = std::env::var_os("TRACEWALK_VALUES").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/values"),
-            PathBuf::from,
-        );
+    /// The program of this name.
+    pub(crate) fn read(name: &str) -> Self {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/values");
         let folder = corpus.join(name);
-        let elf = fs::read(folder.join("program.elf")).ok()?;
+        let elf = fs::read(folder.join("program.elf")).expect("a program");
         let packed = fs::read(folder.join("values.jsonl.gz")).expect("a record");
         let mut text = String::new();
         flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).expect("text");
         let record = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        Some(Self { folder, segments: segments(&elf), record })
+        Self { folder, segments: segments(&elf), record }
     }
 
     /// Registers and memory at the end, in GDB's form.
@@ -202,6 +201,19 @@ impl Case {
 
     /// Proves what can be proven of the path, or of its last steps, and compares it with the record.
     pub(crate) fn prove(&self, last: Option<usize>, end: Option<&End>) -> Outcome {
+        let mut outcome = self.prove_part(last, 0, end);
+        if std::mem::take(&mut outcome.end_contradicts) {
+            outcome.wrong.push("the end contradicts the path".to_owned());
+        }
+        outcome
+    }
+
+    /// The same without the last steps, though the state is that after them.
+    pub(crate) fn prove_without_the_last(&self, steps: usize, end: &End) -> Outcome {
+        self.prove_part(None, steps, Some(end))
+    }
+
+    fn prove_part(&self, last: Option<usize>, without: usize, end: Option<&End>) -> Outcome {
         let first = last.map_or(0, |last| self.record.len().saturating_sub(last));
         let mut registers: Registers = [None; 32];
         if first == 0 && self.profile() == Profile::M {
@@ -221,11 +233,14 @@ impl Case {
                 number += 1;
             }
         };
-        for step in self.steps(first) {
+        let mut steps = self.steps(first);
+        steps.truncate(steps.len() - without);
+        for step in steps {
             values.push(step, &mut sink);
         }
         let summary = values.finish(end, &mut sink);
-        if summary.contradictions > 0 || summary.end_contradicts {
+        outcome.end_contradicts = summary.end_contradicts;
+        if summary.contradictions > 0 {
             outcome.wrong.push(format!("{summary:?}"));
         }
         outcome
