@@ -364,6 +364,7 @@ fn add_saved(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
     for (known, value) in snapshot.registers.iter_mut().zip(found.core) {
         *known = value.or(*known);
     }
+    snapshot.wide.extend(&found.wide);
     snapshot.xpsr = found.xpsr.or(snapshot.xpsr);
     for (known, value) in snapshot.stack_pointers.iter_mut().zip(found.stack_pointers) {
         *known = value.or(*known);

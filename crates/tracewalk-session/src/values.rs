@@ -19,6 +19,8 @@ use crate::session::Session;
 const MEMORY: [std::ops::Range<u64>; 2] = [0x2000_0000..0x2200_0000, 0x2400_0000..0x4000_0000];
 /// M profile's regions for code and memory, outside which are devices.
 const CODE_AND_MEMORY: std::ops::Range<u64> = 0..0x4000_0000;
+/// M profile's registers of the processor itself.
+const SYSTEM: u32 = 0xe000_0000;
 /// M profile's regions for external memory.
 const EXTERNAL: std::ops::Range<u64> = 0x6000_0000..0xa000_0000;
 
@@ -48,7 +50,7 @@ impl Session {
             profile,
             states_conditions: matches!(source.config, SourceConfig::Etmv3(_)),
             begin: if is_mtb { None } else { begin(code, &images, profile) },
-            halt: halt(&snapshot, is_mtb),
+            halt: halt(&snapshot, profile, is_mtb),
         })
     }
 }
@@ -124,15 +126,23 @@ fn begin(code: &Code, images: &[VisibleImage], profile: ValueProfile) -> Option<
     Some(Begin { at, registers, variables })
 }
 
-fn halt(snapshot: &Snapshot, is_mtb: bool) -> Option<Halt> {
-    let [core @ .., counter] = snapshot.registers;
+fn halt(snapshot: &Snapshot, profile: ValueProfile, is_mtb: bool) -> Option<Halt> {
+    const PROGRAM_COUNTER: u8 = 32;
     let mut registers: Registers = [None; 32];
-    for (register, value) in registers.iter_mut().zip(core) {
-        *register = value.map(u64::from);
-    }
+    let at = if profile == ValueProfile::A64 {
+        for (register, number) in registers.iter_mut().zip(0_u8..) {
+            *register = snapshot.wide.get(&number).copied();
+        }
+        Address::new(*snapshot.wide.get(&PROGRAM_COUNTER)?)
+    } else {
+        let [core @ .., counter] = snapshot.registers;
+        for (register, value) in registers.iter_mut().zip(core) {
+            *register = value.map(u64::from);
+        }
+        Address::from(counter? & !1)
+    };
     let memory = snapshot.memory.iter();
-    let is_memory = |(address, _): &(&u32, &Vec<u8>)| **address < 0xe000_0000;
-    let memory =
-        memory.filter(is_memory).map(|(address, bytes)| (u64::from(*address), bytes.clone())).collect();
-    Some(Halt { at: Address::from(counter? & !1), end: End { registers, memory }, is_straight: is_mtb })
+    let is_memory = |(address, _): &(&u32, &Vec<u8>)| **address < SYSTEM || profile == ValueProfile::A64;
+    let memory = memory.filter(is_memory).map(|(address, bytes)| (u64::from(*address), bytes.clone())).collect();
+    Some(Halt { at, end: End { registers, memory }, is_straight: is_mtb })
 }

@@ -13,6 +13,8 @@ pub struct Snapshot {
     pub xpsr: Option<u32>,
     /// The main and the process stack pointer.
     pub stack_pointers: [Option<u32>; 2],
+    /// The registers of A64: x0 to x30, 31 for sp and 32 for pc.
+    pub wide: BTreeMap<u8, u64>,
     /// Pieces of memory by their first addresses.
     pub memory: BTreeMap<u32, Vec<u8>>,
 }

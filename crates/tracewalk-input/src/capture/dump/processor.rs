@@ -22,6 +22,8 @@ pub struct ProcessorRegisters {
     pub stack_pointers: [Option<u32>; 2],
     /// Registers of the System Control Block, by their addresses.
     pub system: BTreeMap<u32, u32>,
+    /// The registers of A64: x0 to x30, 31 for sp and 32 for pc.
+    pub wide: BTreeMap<u8, u64>,
 }
 
 /// The System Control Block registers that are printed by name (DDI 0403E, table B3-4).
@@ -44,6 +46,7 @@ enum Named {
     Status,
     StackPointer(usize),
     System(u32),
+    Wide(u8),
 }
 
 impl ProcessorRegisters {
@@ -93,8 +96,17 @@ impl ProcessorRegisters {
         found
     }
 
-    fn set(&mut self, named: Named, value: u32) {
+    fn set(&mut self, named: Named, wide: u64) {
+        if let Named::Wide(number) = named {
+            self.wide.insert(number, wide);
+        }
+        // Of A64's registers these two have the names of the others.
+        if let Named::Core(13 | 15) = named {
+            self.wide.insert(if matches!(named, Named::Core(13)) { 31 } else { 32 }, wide);
+        }
+        let Ok(value) = u32::try_from(wide) else { return };
         match named {
+            Named::Wide(_) => {}
             Named::Core(number) => {
                 self.core.get_mut(number).into_iter().for_each(|register| *register = Some(value));
             }
@@ -121,6 +133,10 @@ fn name(word: &str) -> Option<Named> {
         "psp" => Named::StackPointer(1),
         _ => match SYSTEM.iter().find(|(name, _)| *name == word) {
             Some((_, address)) => Named::System(*address),
+            None if word.starts_with('x') => {
+                let number = word.strip_prefix('x').filter(|digits| !digits.starts_with('+'))?;
+                Named::Wide(number.parse().ok().filter(|number| *number < 31)?)
+            }
             None => {
                 let number = word.strip_prefix('r').filter(|digits| !digits.starts_with('+'))?;
                 Named::Core(number.parse().ok().filter(|number| *number < 16)?)
@@ -129,16 +145,27 @@ fn name(word: &str) -> Option<Named> {
     })
 }
 
-fn value(word: &str, bare: bool) -> Option<u32> {
+fn value(word: &str, bare: bool) -> Option<u64> {
     let digits = word.strip_prefix("0x");
-    let digits = digits.or(Some(word).filter(|word| bare && word.len() == 8))?;
+    let digits = digits.or(Some(word).filter(|word| bare && matches!(word.len(), 8 | 16)))?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_number.then(|| u32::from_str_radix(digits, 16).ok())?
+    is_number.then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn registers_of_a64_have_64_bits() {
+        let registers = read(
+            "x0             0x1ffffffff         8589934591\nx30            0x40100abc          1074792124\n\
+             sp             0x40112f80          0x40112f80\npc             0xffff800040100abc  0xffff800040100abc <main>",
+        );
+        assert_eq!((registers.wide[&0], registers.wide[&30]), (0x1_ffff_ffff, 0x4010_0abc));
+        assert_eq!((registers.wide[&31], registers.wide[&32]), (0x4011_2f80, 0xffff_8000_4010_0abc));
+        assert_eq!((registers.core[13], registers.core[15]), (Some(0x4011_2f80), None));
+    }
 
     fn read(text: &str) -> ProcessorRegisters {
         let mut registers = ProcessorRegisters::default();
