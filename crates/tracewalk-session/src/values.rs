@@ -101,6 +101,7 @@ fn add_without(image: &mut Image, start: u64, bytes: &[u8], variables: &[std::op
     };
     let index = |address: u64| usize::try_from(address.clamp(start, end) - start).unwrap_or(bytes.len());
     let (before, after) = (index(variable.start), index(variable.end));
+    image.add_code(start.saturating_add(before as u64), &bytes[before..after]);
     if before > 0 {
         add_without(image, start, &bytes[..before], variables);
     }
@@ -143,6 +144,7 @@ fn halt(snapshot: &Snapshot, profile: ValueProfile, is_mtb: bool) -> Option<Halt
     };
     let memory = snapshot.memory.iter();
     let is_memory = |(address, _): &(&u32, &Vec<u8>)| **address < SYSTEM || profile == ValueProfile::A64;
-    let memory = memory.filter(is_memory).map(|(address, bytes)| (u64::from(*address), bytes.clone())).collect();
+    let memory =
+        memory.filter(is_memory).map(|(address, bytes)| (u64::from(*address), bytes.clone())).collect();
     Some(Halt { at, end: End { registers, memory }, is_straight: is_mtb })
 }

@@ -280,7 +280,11 @@ impl<V: Copy> Single<V> {
         signed: bool,
     ) {
         let (address, moved) = self.address(machine);
-        let value = machine.load(address, bytes, WORD);
+        let value = if self.base == Register::PC {
+            machine.load_literal(address, bytes, WORD)
+        } else {
+            machine.load(address, bytes, WORD)
+        };
         let value = if signed && bytes < 4 {
             machine.field(value, 0, 8 * u32::from(bytes), true, WORD)
         } else {

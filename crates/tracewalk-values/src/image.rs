@@ -7,6 +7,8 @@ use std::ops::Range;
 pub struct Image {
     /// Bytes that nothing changes, by address: code, literals, segments that cannot be written, initial values where they are loaded.
     constants: Vec<(u64, Vec<u8>)>,
+    /// Code in memory that can be written, with its literals.
+    code: Vec<(u64, Vec<u8>)>,
     /// Bytes of memory at the start of the path.
     initial: Vec<(u64, Vec<u8>)>,
     /// Addresses that are memory: what was stored there is loaded later.
@@ -34,6 +36,16 @@ impl Image {
     /// Adds bytes that nothing changes while the path runs.
     pub fn add_constants(&mut self, address: u64, bytes: &[u8]) {
         insert(&mut self.constants, address, bytes);
+    }
+
+    /// Adds code in memory that can be written: its literals do not change, other data there may.
+    pub fn add_code(&mut self, address: u64, bytes: &[u8]) {
+        insert(&mut self.code, address, bytes);
+    }
+
+    /// The byte of code at an address.
+    pub(crate) fn code_byte(&self, address: u64) -> Option<u8> {
+        byte(&self.code, address)
     }
 
     /// Adds bytes that memory has at the start of the path.
@@ -77,7 +89,7 @@ impl Image {
 
     /// Halfwords of code, each with the next one.
     pub(crate) fn halfwords(&self) -> impl Iterator<Item = (u16, u16)> {
-        let pieces = self.constants.iter().chain(&self.initial);
+        let pieces = self.constants.iter().chain(&self.code);
         pieces.flat_map(|(_, bytes)| {
             let (halves, _) = bytes.as_chunks::<2>();
             halves.windows(2).map(|pair| (u16::from_le_bytes(pair[0]), u16::from_le_bytes(pair[1])))
@@ -89,7 +101,7 @@ impl Image {
         // A block has four instructions of at most four bytes.
         let may_begin = (1..=7).any(|halfwords| {
             let at = address.wrapping_sub(2 * halfwords);
-            let byte = |address| byte(&self.constants, address).or_else(|| byte(&self.initial, address));
+            let byte = |address| byte(&self.constants, address).or_else(|| byte(&self.code, address));
             let (Some(low), Some(high)) = (byte(at), byte(at + 1)) else { return false };
             high == 0xbf && low & 0xf != 0
         });

@@ -111,6 +111,10 @@ pub(crate) trait Machine {
     fn write(&mut self, register: Register, value: Self::Value);
     /// Loads bytes, with zeros above.
     fn load(&mut self, address: Self::Value, bytes: u8, width: Width) -> Self::Value;
+    /// Loads a constant that is part of the code.
+    fn load_literal(&mut self, address: Self::Value, bytes: u8, width: Width) -> Self::Value {
+        self.load(address, bytes, width)
+    }
     /// Stores a value's low bytes.
     fn store(&mut self, address: Self::Value, bytes: u8, value: Self::Value);
     /// Stores a value's low bytes, or does not.

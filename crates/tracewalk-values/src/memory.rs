@@ -30,6 +30,8 @@ pub(crate) struct Access {
     pub(crate) guard: Option<Term>,
     /// The access uses the stack pointer, so the address is memory.
     pub(crate) is_of_stack: bool,
+    /// The access loads a constant that is part of the code.
+    pub(crate) is_literal: bool,
 }
 
 /// The kinds of accesses.
@@ -407,6 +409,13 @@ impl Memory {
         let access = self.accesses[number].access;
         for byte in 0..group.count {
             let address = group.place.offset.wrapping_add(byte.into());
+            // What is part of the code does not change, unless the path changes it.
+            let literal = if access.is_literal { image.code_byte(address) } else { None };
+            if let Some(value) = literal {
+                let at = 8 * u32::from(group.first + byte);
+                terms.learn(access.value, Bits::constant(value.into()).placed(at, 8, Width::Double));
+                continue;
+            }
             let Contents::Memory(Some(value)) = image.at(address) else { continue };
             let place = Place { root: ZERO, offset: address };
             let one = Group { place, first: byte, count: 1, origin: NONE };

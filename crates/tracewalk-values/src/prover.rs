@@ -64,6 +64,8 @@ pub(crate) struct Prover<'a> {
     now: Option<Instruction>,
     /// Frames on the stack that an exception made.
     frames: Vec<Frame>,
+    /// The load in the making is of a constant that is part of the code.
+    is_literal: bool,
     /// The target of the last jump.
     last_target: Option<Term>,
     /// What each step of the path did.
@@ -94,6 +96,7 @@ impl<'a> Prover<'a> {
             guard: None,
             now: None,
             frames: Vec::new(),
+            is_literal: false,
             last_target: None,
             done: Vec::new(),
             writes: Vec::new(),
@@ -302,6 +305,7 @@ impl<'a> Prover<'a> {
             kind: Kind::Anything,
             guard: None,
             is_of_stack: false,
+            is_literal: false,
         };
         self.memory.push(access, &mut self.terms, self.image);
     }

@@ -71,7 +71,7 @@ impl Thumb {
             // LDR (literal).
             0b01_0010 | 0b01_0011 => {
                 let address = machine.word(self.base().wrapping_add(field::<7, 0>(code) << 2));
-                let value = machine.load(address, 4, WORD);
+                let value = machine.load_literal(address, 4, WORD);
                 machine.write(Register::of(field::<10, 8>(code)), value);
             }
             0b01_0100..=0b10_0111 => load_store_single(machine, code),

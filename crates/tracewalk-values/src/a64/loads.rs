@@ -120,10 +120,10 @@ fn literal<M: Machine>(a64: A64, machine: &mut M) {
         return vectors::transfer(machine, address, 4 << size.min(2), true);
     }
     let value = match size {
-        0b00 => machine.load(address, 4, Width::Word),
-        0b01 => machine.load(address, 8, Width::Double),
+        0b00 => machine.load_literal(address, 4, Width::Word),
+        0b01 => machine.load_literal(address, 8, Width::Double),
         0b10 => {
-            let value = machine.load(address, 4, Width::Word);
+            let value = machine.load_literal(address, 4, Width::Word);
             machine.field(value, 0, 32, true, Width::Double)
         }
         _ => return,

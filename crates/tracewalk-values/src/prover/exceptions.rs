@@ -150,7 +150,8 @@ impl Prover<'_> {
 
     fn frame_access(&mut self, at: Term, index: usize, value: Term, kind: Kind) {
         let address = at.plus(4 * index as u64);
-        let access = Access { address, value, bytes: 4, kind, guard: None, is_of_stack: true };
+        let access =
+            Access { address, value, bytes: 4, kind, guard: None, is_of_stack: true, is_literal: false };
         self.memory.push(access, &mut self.terms, self.image);
     }
 

@@ -11,7 +11,15 @@ use crate::terms::Term;
 impl Prover<'_> {
     fn access(&mut self, address: Term, bytes: u8, value: Term, kind: Kind) {
         let is_of_stack = self.is_of_stack(address);
-        let access = Access { address, value, bytes, kind, guard: self.guard, is_of_stack };
+        let access = Access {
+            address,
+            value,
+            bytes,
+            kind,
+            guard: self.guard,
+            is_of_stack,
+            is_literal: self.is_literal,
+        };
         self.accesses.push(access);
         self.memory.push(access, &mut self.terms, self.image);
     }
@@ -81,6 +89,13 @@ impl Machine for Prover<'_> {
     fn load(&mut self, address: Term, bytes: u8, width: Width) -> Term {
         let value = self.terms.known(Bits::of_low(8 * u32::from(bytes)), width);
         self.access(address, bytes, value, Kind::Load);
+        value
+    }
+
+    fn load_literal(&mut self, address: Term, bytes: u8, width: Width) -> Term {
+        self.is_literal = true;
+        let value = self.load(address, bytes, width);
+        self.is_literal = false;
         value
     }
 

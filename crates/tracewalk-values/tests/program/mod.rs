@@ -23,6 +23,7 @@ struct Segment {
     physical_address: u64,
     memory_size: u64,
     is_writable: bool,
+    is_executable: bool,
     bytes: Vec<u8>,
 }
 
@@ -114,9 +115,13 @@ impl Case {
     fn image(&self, from_start: bool) -> Image {
         let mut image = Image::new();
         for segment in &self.segments {
-            let Segment { virtual_address, physical_address, memory_size, is_writable, bytes } = segment;
+            let Segment { virtual_address, physical_address, memory_size, is_writable, is_executable, bytes } =
+                segment;
             if *is_writable {
                 image.add_memory(*virtual_address..virtual_address + memory_size);
+                if *is_executable {
+                    image.add_code(*virtual_address, bytes);
+                }
                 if physical_address != virtual_address {
                     image.add_constants(*physical_address, bytes);
                 } else if from_start {
@@ -352,6 +357,7 @@ fn segments(elf: &[u8]) -> Vec<Segment> {
                 physical_address: field(12, 24),
                 memory_size: field(20, 40),
                 is_writable: flags & 2 != 0,
+                is_executable: flags & 1 != 0,
                 bytes: elf[start..start + length].to_vec(),
             }
         })
