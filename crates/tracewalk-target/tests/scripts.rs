@@ -12,8 +12,11 @@ use crate::chip::{Chip, shared};
 use crate::servers::{openocd, pyocd};
 use crate::simulated::changed;
 
-/// Each chip with the bytes and the description of a recording, and its script.
-fn recordings(dialect: Dialect) -> Vec<(String, PathBuf, &'static str, Vec<u8>, String, String)> {
+/// A chip's name, file and program, the bytes and the description of its recording, and a script.
+type Case = (String, PathBuf, &'static str, Vec<u8>, String, String);
+
+/// Each chip with its recording and script.
+fn recordings(dialect: Dialect) -> Vec<Case> {
     let rows = [
         ("m0plus-mtb", "gauge-m0", Some("trace_buffer")),
         ("m3-etm-etb", "gauge-m3", None),
