@@ -174,8 +174,7 @@ pub(crate) enum Command {
     /// Record what a chip executes, through the GDB server of its debug probe.
     #[command(after_long_help = record::RECORD_EXAMPLES)]
     Record(Called<Record>),
-    /// Print what an ITM or STM (`tracewalk stm`) reported: the program's text, and with --format events the DWT's events; an STM's
-    /// messages and values.
+    /// Print what an ITM or STM reported: the program's text, and with --format events the DWT's events; an STM's messages and values.
     #[command(after_help = DECODED, visible_alias = "stm")]
     Itm(Called<Itm>),
     /// Report which lines, branches and functions of a program ran, without instrumentation.

@@ -27,7 +27,7 @@ fn names(file: &Path, protocol: &str) -> bool {
     words.any(|word| word.to_ascii_lowercase().starts_with(protocol))
 }
 
-/// ETMv4 is the protocol that was added last: `docs/dev/adding-a-protocol.md` lists the files that it took.
+/// ETMv4 is the protocol of executed instructions that was added last: `docs/dev/adding-a-protocol.md` lists the files that it took.
 #[test]
 fn the_files_that_name_the_newest_protocol_are_those_that_the_document_lists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

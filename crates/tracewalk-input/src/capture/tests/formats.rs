@@ -21,6 +21,8 @@ fn samples() -> (TemporaryDirectory, Vec<(&'static str, PathBuf)>) {
         ("a snapshot", path("ini")),
         ("a capture.toml", path("toml/capture.toml")),
         ("a capture.toml", path("toml")),
+        ("a trace of the CMSIS-Toolbox", directory.write("cmsis/a+b.ctrace-run.yml", b"ctrace-run:\n")),
+        ("a trace of the CMSIS-Toolbox", path("cmsis")),
         ("a directory", path("empty")),
         ("a recording", directory.write("swo.csv", b"SWO\n1\n0\n")),
         ("a recording", directory.write("table", b"SWO,CLK\n1,0\n0,0\n")),

@@ -25,7 +25,7 @@
 //! };
 //! packets.push(&trace, &mut note);
 //! packets.finish(&mut note);
-//! assert_eq!(written, [(0x14, 0x41)]);
+//! assert_eq!(written, [(0x41, 0x41)]);
 //! ```
 
 mod decode;
