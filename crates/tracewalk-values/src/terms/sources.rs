@@ -145,6 +145,50 @@ impl Terms {
 
     /// Learns from the possible values of a relation's operands, if they depend on one source.
     pub(super) fn by_sources(&mut self, operation: Operation, width: Width, [d, operands @ ..]: [Term; 4]) {
+        self.result_by_sources(operation, width, d, operands);
+        // A difference is an operand of a sum.
+        if operation == Operation::Add {
+            let [a, b, _] = operands;
+            self.operand_by_sources(width, d, a, b);
+            self.operand_by_sources(width, d, b, a);
+        }
+    }
+
+    /// The operand of a sum that depends on a source because the sum and the other operand do.
+    fn operand_by_sources(&mut self, width: Width, sum: Term, operand: Term, other: Term) {
+        let is_known = |terms: &Self, term| {
+            let root = terms.place(term).root;
+            root == ZERO || terms.nodes[root as usize].table != TableOf::NONE
+        };
+        if is_known(self, operand) {
+            return;
+        }
+        let (Some(sum), Some(other)) = (self.operand(sum), self.operand(other)) else { return };
+        let source = match (sum, other) {
+            (Operand::Table { table: sum, .. }, Operand::Table { table: other, .. })
+                if sum.source != other.source =>
+            {
+                return;
+            }
+            (Operand::Table { table, .. }, _) | (_, Operand::Table { table, .. }) => table.source,
+            _ => return,
+        };
+        let length = self.sources.all[source as usize].tables[0].values.len();
+        let value = |terms: &Self, operand, index: usize| match operand {
+            Operand::Constant(value) => value,
+            Operand::Table { table, plus } => {
+                let own = &terms.sources.all[source as usize].tables[table.table as usize];
+                own.values[index].wrapping_add(plus)
+            }
+        };
+        let values = (0..length)
+            .map(|index| value(self, sum, index).wrapping_sub(value(self, other, index)) & width.mask());
+        let values = values.collect();
+        self.depends(operand, source, values);
+    }
+
+    /// Learns of a relation's result.
+    fn result_by_sources(&mut self, operation: Operation, width: Width, d: Term, operands: [Term; 3]) {
         let used = match operation {
             Operation::Field { .. } | Operation::Permute(_) | Operation::LeadingZeros | Operation::IsZero => {
                 1
