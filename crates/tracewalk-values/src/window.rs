@@ -92,6 +92,8 @@ pub struct Values {
     processor: Processor,
     state: State,
     steps: Vec<Step>,
+    window: usize,
+    overlap: usize,
     summary: Summary,
 }
 
@@ -103,7 +105,23 @@ impl Values {
         let width = width(profile);
         let registers = registers.map(|value| value.map_or(Bits::unknown(width), Bits::constant));
         let state = State { registers, it_block: ItBlock::default(), maybe_in_it_block: 0 };
-        Self { image, processor, state, steps: Vec::new(), summary: Summary::default() }
+        Self {
+            image,
+            processor,
+            state,
+            steps: Vec::new(),
+            window: WINDOW,
+            overlap: OVERLAP,
+            summary: Summary::default(),
+        }
+    }
+
+    /// The same in windows of so many steps, of which so many are solved again with the next window: smaller ones need less memory,
+    /// and prove less. The overlap is less than the window.
+    #[must_use]
+    pub fn in_windows(self, window: usize, overlap: usize) -> Self {
+        let window = window.max(1);
+        Self { window, overlap: overlap.min(window - 1), ..self }
     }
 
     /// Appends a step.
@@ -116,19 +134,19 @@ impl Values {
             self.state.maybe_in_it_block = self.image.instructions_maybe_in_it_block(first.at.address.get());
         }
         self.steps.push(step);
-        if self.steps.len() == WINDOW {
-            self.window(WINDOW - OVERLAP, None, sink);
+        if self.steps.len() == self.window {
+            self.solve_window(self.window - self.overlap, None, sink);
         }
     }
 
     /// Ends the path, whose registers and memory at the end may be known.
     pub fn finish(mut self, end: Option<&End>, sink: &mut impl Sink) -> Summary {
-        self.window(self.steps.len(), end, sink);
+        self.solve_window(self.steps.len(), end, sink);
         self.summary
     }
 
     /// Solves a window, and hands on what is proven of its first steps.
-    fn window(&mut self, count: usize, end: Option<&End>, sink: &mut impl Sink) {
+    fn solve_window(&mut self, count: usize, end: Option<&End>, sink: &mut impl Sink) {
         let steps = core::mem::take(&mut self.steps);
         let (state, known) = match self.solve(&steps, count, end, sink) {
             Some(after) => after,

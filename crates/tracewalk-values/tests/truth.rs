@@ -65,3 +65,18 @@ fn a_state_of_another_moment_contradicts_the_path_or_is_refused() {
     assert!(outcome.end_contradicts, "{outcome}");
     assert_eq!(outcome.wrong, Vec::<String>::new());
 }
+
+#[tracewalk_corpus::test]
+fn a_path_in_many_windows_has_no_wrong_value_and_few_fewer() {
+    for (name, least) in [("stock", 33.), ("telemetry", 64.), ("grid", 40.)] {
+        let case = Case::read(name);
+        let end = case.end();
+        for (window, overlap) in [(4_000, 1_000), (1_500, 300), (977, 64), (300, 0)] {
+            let outcome = case.prove_in_windows(window, overlap, Some(&end));
+            println!("{name:10} windows of {window}: {outcome}");
+            assert_eq!(outcome.wrong, Vec::<String>::new(), "{name} {window}");
+            assert!(!outcome.end_contradicts, "{name} {window}");
+            assert!(window < 4_000 || outcome.all.percent() > least, "{name} {window}: {outcome}");
+        }
+    }
+}

@@ -218,13 +218,31 @@ impl Case {
         self.prove_part(None, steps, Some(end))
     }
 
+    /// The same in windows of so many steps.
+    pub(crate) fn prove_in_windows(&self, window: usize, overlap: usize, end: Option<&End>) -> Outcome {
+        self.prove_path(None, 0, end, Some((window, overlap)))
+    }
+
     fn prove_part(&self, last: Option<usize>, without: usize, end: Option<&End>) -> Outcome {
+        self.prove_path(last, without, end, None)
+    }
+
+    fn prove_path(
+        &self,
+        last: Option<usize>,
+        without: usize,
+        end: Option<&End>,
+        windows: Option<(usize, usize)>,
+    ) -> Outcome {
         let first = last.map_or(0, |last| self.record.len().saturating_sub(last));
         let mut registers: Registers = [None; 32];
         if first == 0 && self.profile() == Profile::M {
             registers[13] = Some(u32::from_le_bytes(self.code(0)).into());
         }
         let mut values = Values::new(self.image(first == 0), self.profile(), &registers);
+        if let Some((window, overlap)) = windows {
+            values = values.in_windows(window, overlap);
+        }
         let mut outcome = Outcome::default();
         let instructions = self.record.iter().filter(|record| record["element"] == "instruction").count();
         let before = self.record[..first].iter().filter(|record| record["element"] == "instruction").count();
