@@ -71,7 +71,7 @@ const fn is_access(origin: Origin) -> bool {
 }
 
 /// The most stores that are compared with a byte before it counts as changed.
-const MOST_STORES: usize = 200;
+const MOST_STORES: usize = 1_000;
 
 /// Bytes of one origin.
 #[derive(Clone, Copy, Debug)]
@@ -312,6 +312,12 @@ impl Memory {
             let start = Place { offset: place.offset.wrapping_add(first.into()), ..place };
             let group = Group { place: start, first, count, origin };
             let bits = terms.bits(access.value).field(8 * u32::from(first), 8 * u32::from(count));
+            // What is part of the code does not change, unless a store of the path changed it.
+            let is_stored =
+                is_access(origin) && self.accesses[(origin >> 3) as usize].access.kind != Kind::Load;
+            if access.is_literal && is_known && !is_stored && origin != UNSURE {
+                Self::load_literal(access, group, terms, image);
+            }
             let is_intact = is_access(origin) && self.is_intact(group, bits, terms);
             let mask = (u8::MAX >> (8 - count)) << first;
             if is_intact && linked & mask != mask {
@@ -404,18 +410,21 @@ impl Memory {
         all
     }
 
+    /// States that bytes are those of the code.
+    fn load_literal(access: Access, group: Group, terms: &mut Terms, image: &Image) {
+        for byte in 0..group.count {
+            if let Some(value) = image.code_byte(group.place.offset.wrapping_add(byte.into())) {
+                let at = 8 * u32::from(group.first + byte);
+                terms.learn(access.value, Bits::constant(value.into()).placed(at, 8, Width::Double));
+            }
+        }
+    }
+
     /// States that bytes are those of the start.
     fn load_initial(&mut self, number: usize, group: Group, bits: Bits, terms: &mut Terms, image: &Image) {
         let access = self.accesses[number].access;
         for byte in 0..group.count {
             let address = group.place.offset.wrapping_add(byte.into());
-            // What is part of the code does not change, unless the path changes it.
-            let literal = if access.is_literal { image.code_byte(address) } else { None };
-            if let Some(value) = literal {
-                let at = 8 * u32::from(group.first + byte);
-                terms.learn(access.value, Bits::constant(value.into()).placed(at, 8, Width::Double));
-                continue;
-            }
             let Contents::Memory(Some(value)) = image.at(address) else { continue };
             let place = Place { root: ZERO, offset: address };
             let one = Group { place, first: byte, count: 1, origin: NONE };

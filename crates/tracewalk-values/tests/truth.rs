@@ -20,7 +20,7 @@ type Run = (&'static str, Option<usize>, Known, [u32; 2]);
 const RUNS: &[Run] = &[
     ("stock", None, Known::Nothing, [35, 22]),
     ("stock", None, Known::Registers, [36, 25]),
-    ("stock", None, Known::RegistersAndMemory, [36, 25]),
+    ("stock", None, Known::RegistersAndMemory, [37, 25]),
     ("stock", Some(2_600), Known::Nothing, [14, 14]),
     ("stock", Some(2_600), Known::Registers, [25, 25]),
     ("stock", Some(2_600), Known::RegistersAndMemory, [25, 25]),
@@ -30,12 +30,12 @@ const RUNS: &[Run] = &[
     ("telemetry", Some(2_600), Known::Nothing, [64, 67]),
     ("telemetry", Some(2_600), Known::Registers, [66, 70]),
     ("telemetry", Some(2_600), Known::RegistersAndMemory, [67, 71]),
-    ("grid", None, Known::Nothing, [42, 43]),
-    ("grid", None, Known::Registers, [43, 46]),
-    ("grid", None, Known::RegistersAndMemory, [43, 48]),
-    ("grid", Some(2_600), Known::Nothing, [38, 42]),
-    ("grid", Some(2_600), Known::Registers, [45, 48]),
-    ("grid", Some(2_600), Known::RegistersAndMemory, [51, 56]),
+    ("grid", None, Known::Nothing, [52, 52]),
+    ("grid", None, Known::Registers, [52, 53]),
+    ("grid", None, Known::RegistersAndMemory, [54, 68]),
+    ("grid", Some(2_600), Known::Nothing, [50, 51]),
+    ("grid", Some(2_600), Known::Registers, [55, 55]),
+    ("grid", Some(2_600), Known::RegistersAndMemory, [78, 82]),
 ];
 
 #[tracewalk_corpus::test]
