@@ -28,7 +28,12 @@ pub(crate) fn execute<M: Machine>(machine: &mut M, word: u32, pc: u32) {
         0b1100 | 0b1101 => not_modelled(machine),
         // MRC, VMOV to a core register, VMRS: program counter means the flags.
         0b1110 if bit::<4>(word) && bit::<20>(word) => {
-            if target == Register::PC {
+            if target == Register::PC
+                && is_float
+                && (field::<23, 20>(word), bit::<8>(word)) != (0b1111, false)
+            {
+                not_modelled(machine);
+            } else if target == Register::PC {
                 machine.set_flags(Flags::Unknown);
             } else {
                 let value = machine.unknown(WORD);
