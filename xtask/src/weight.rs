@@ -14,11 +14,11 @@ use crate::{Answer, target_folder, workspace};
 /// Each figure, what it is to come down to, and what it may be until then: lowered with each step, raised only by what a new
 /// capability needs.
 const LIMITS: [(&str, usize, usize); 6] = [
-    ("lines of code", 97_000, 106_790),
-    ("lines of tests", 40_000, 49_120),
+    ("lines of code", 97_000, 117_200),
+    ("lines of tests", 40_000, 51_500),
     ("commands", 15, 16),
-    ("options", 70, 75),
-    ("words for users", 26_000, 26_370),
+    ("options", 70, 79),
+    ("words for users", 26_000, 28_400),
     ("words for developers", 9_000, 9_000),
 ];
 
