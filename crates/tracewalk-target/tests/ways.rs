@@ -181,7 +181,12 @@ fn a_trace_leaves_through_pins() {
 
 #[tracewalk_corpus::test]
 fn pins_of_other_chips_are_given_back() {
-    let rows: [(&str, &[&str], &[&str]); 2] = [
+    let rows: [(&str, &[&str], &[&str]); 3] = [
+        (
+            "nrf52840",
+            &["0x40000000", "0x50000000"],
+            &["0x4000055c 4 0x20000", "0x5000071c 4 0x301", "0x50000a00 4 0x301", "0x50000a24 4 0x301"],
+        ),
         (
             "nrf5340",
             &["0xe0080000", "0x50842000", "0x50003000"],
