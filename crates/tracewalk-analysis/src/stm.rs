@@ -62,8 +62,7 @@ pub(crate) struct Reader {
 struct Events {
     counts: ItmCounts,
     sender: Sender,
-    /// Whether there was data after the beginning, or after the last loss. The first may be the end of a piece of which the rest is
-    /// not in the trace.
+    /// Whether there was data after the beginning, or after the last loss. The first data may be the end of a cut message.
     has_data: bool,
     /// The messages that are being written. A sender without one has not ended a message since the last loss.
     open: BTreeMap<Sender, Open>,

@@ -234,8 +234,8 @@ pub(crate) fn other_sources(
     }
 }
 
-/// Reports zeros around a source's bytes that no A-sync has, if there are no frames. The zeros before 0x80 may be up to 64,
-/// of which a trace unit sends at most 11.
+/// Reports zeros around a source's bytes that no A-sync has, if there are no frames. An A-sync with up to 64 zeros
+/// is accepted; a trace unit sends at most 11.
 fn unfilled(buffer: &Buffer, observer: &dyn Observer) {
     const MOST_OF_AN_A_SYNC: u64 = 64;
     const MOST_SENT: u64 = 11;

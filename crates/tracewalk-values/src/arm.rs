@@ -341,3 +341,36 @@ impl<V: Copy> Single<V> {
 pub(crate) fn not_modelled<M: Machine>(machine: &mut M) {
     machine.forget(Forgotten::Everything);
 }
+
+/// What an extension takes from a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Byte,
+    Halfword,
+    /// The bytes 0 and 2, each extended to a halfword.
+    Bytes,
+}
+
+/// SXTB, SXTH, SXTB16, UXTB, UXTH, UXTB16 and their sums with Rn; with the program counter as Rn there is no sum.
+pub(crate) fn extend<M: Machine>(
+    machine: &mut M,
+    n: Register,
+    part: Part,
+    signed: bool,
+    value: M::Value,
+) -> M::Value {
+    let extended = match part {
+        Part::Byte => machine.field(value, 0, 8, signed, WORD),
+        Part::Halfword => machine.field(value, 0, 16, signed, WORD),
+        Part::Bytes if !signed && n == Register::PC => {
+            let mask = machine.word(0x00ff_00ff);
+            return machine.binary(Operation::And, WORD, value, mask);
+        }
+        Part::Bytes => return machine.unknown(WORD),
+    };
+    if n == Register::PC {
+        return extended;
+    }
+    let other = machine.read(n);
+    machine.add(other, extended, WORD)
+}

@@ -1,4 +1,4 @@
-//! A value of which some bits are known.
+//! A partly known value.
 
 /// The width of a value in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ pub(crate) const fn sign_extend(value: u64, count: u32) -> u64 {
     ((value << above).cast_signed() >> above).cast_unsigned()
 }
 
-/// A value of which some bits are known. A value of 32 bits has zeros above, which are known.
+/// A partly known value. A value of 32 bits has known zeros above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
     /// The bits that are known.
@@ -62,7 +62,7 @@ pub(crate) struct Bits {
 pub(crate) struct Conflict;
 
 impl Bits {
-    /// A value of which nothing is known.
+    /// An unknown value.
     pub(crate) const fn unknown(width: Width) -> Self {
         Self { known: !width.mask(), ones: 0 }
     }

@@ -27,7 +27,7 @@ pub(crate) enum Contents {
 }
 
 impl Image {
-    /// An image of which nothing is known.
+    /// An empty image: no byte is known.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

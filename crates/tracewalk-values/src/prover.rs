@@ -16,7 +16,7 @@ use exceptions::Frame;
 use flags::FlagState;
 use tracewalk::ids::Isa;
 
-/// The number of registers, of which A32 and T32 use the first 15.
+/// The number of registers. A32 and T32 use the first 15.
 pub(crate) const REGISTERS: usize = 32;
 
 /// The program's state between two steps, as far as it is known.
@@ -270,7 +270,7 @@ impl<'a> Prover<'a> {
         may_be
     }
 
-    /// A bit of which nothing is known.
+    /// An unknown bit.
     fn unknown_bit(&mut self) -> Term {
         self.terms.known(Bits::of_low(1), Width::Word)
     }

@@ -116,7 +116,7 @@ impl Values {
         }
     }
 
-    /// The same in windows of so many steps, of which so many are solved again with the next window: smaller ones need less memory,
+    /// The same with this number of steps in a window, and of steps that are solved again with the next: smaller windows need less memory,
     /// and prove less. The overlap is less than the window.
     #[must_use]
     pub fn in_windows(self, window: usize, overlap: usize) -> Self {

@@ -117,7 +117,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "VARIABLE|ADDRESS:SIZE", help_heading = "Target")]
     pub(crate) buffer: Option<Memory>,
 
-    /// A chip of which more has to be known than its ROM tables say: imxrt1050, lpc43xx, nrf52840, nrf5340, nrf9160, rp2350, stm32f4,
+    /// A chip whose ROM tables are not enough: imxrt1050, lpc43xx, nrf52840, nrf5340, nrf9160, rp2350, stm32f4,
     /// stm32h7, or a file that describes one. With imxrt1050, nrf52840, nrf5340 and stm32f4 the trace leaves through pins, for a logic
     /// analyser.
     #[arg(long, value_name = "NAME|FILE", help_heading = "Target")]

@@ -15,7 +15,7 @@ pub struct LoadedSegment<'a> {
     pub address: u64,
     /// The address at which the file puts its bytes; start-up code copies them from there if the addresses differ.
     pub physical_address: u64,
-    /// Its size in memory, of which the file may have only the beginning.
+    /// Its size in memory. The file may have only the beginning.
     pub memory_size: u64,
     /// Whether the program may write to it.
     pub is_writable: bool,

@@ -61,7 +61,7 @@ pub(super) fn extra<M: Machine>(arm: Arm, machine: &mut M) {
         }
         // An offset that LDRD loads is unpredictable.
         (false, 0b10) if !bit::<22>(code) && m.0 | 1 == target.0 | 1 => not_modelled(machine),
-        // LDRD, STRD of two registers, the first of which is even.
+        // LDRD, STRD of two registers; the first is even.
         (false, kind) if target.0 & 1 == 0 && target.0 < 14 => {
             single.pair(machine, kind == 0b10, target, Register(target.0 + 1));
         }

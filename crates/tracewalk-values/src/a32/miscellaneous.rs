@@ -158,7 +158,12 @@ pub(super) fn media<M: Machine>(arm: Arm, machine: &mut M) {
                 0 => value,
                 by => arm::shift_immediate(machine, value, 3, 8 * by).0,
             };
-            extended(machine, n, kind, rotated)
+            let part = match kind & 0b11 {
+                0b10 => arm::Part::Byte,
+                0b11 => arm::Part::Halfword,
+                _ => arm::Part::Bytes,
+            };
+            arm::extend(machine, n, part, !bit::<2>(kind), rotated)
         }
         // REV, RBIT, REV16, REVSH.
         (0b01011, 0b001) => machine.unary(Operation::Permute(Permutation::Bytes), WORD, value),
@@ -204,23 +209,4 @@ pub(super) fn media<M: Machine>(arm: Arm, machine: &mut M) {
         _ => return not_modelled(machine),
     };
     machine.write(d, result);
-}
-
-/// An extended field, plus a register if one is named.
-fn extended<M: Machine>(machine: &mut M, n: Register, kind: u32, value: M::Value) -> M::Value {
-    let signed = !bit::<2>(kind);
-    let extended = match kind & 0b11 {
-        0b10 => machine.field(value, 0, 8, signed, WORD),
-        0b11 => machine.field(value, 0, 16, signed, WORD),
-        _ if !signed && n == Register::PC => {
-            let mask = machine.word(0x00ff_00ff);
-            return machine.binary(Operation::And, WORD, value, mask);
-        }
-        _ => return machine.unknown(WORD),
-    };
-    if n == Register::PC {
-        return extended;
-    }
-    let other = machine.read(n);
-    machine.add(other, extended, WORD)
 }

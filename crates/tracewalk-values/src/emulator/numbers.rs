@@ -1,4 +1,4 @@
-//! A machine that computes with numbers, some of which are unknown.
+//! A machine that computes with known and unknown numbers.
 
 use super::case::{Case, Set};
 use super::program::{ARENA, ARENA_BYTES};

@@ -185,7 +185,12 @@ fn data_processing_register<M: Machine>(machine: &mut M, first: u32, second: u32
             } else {
                 shift_immediate(machine, value, 3, rotation)
             };
-            extended(machine, n, operation, rotated)
+            let part = match operation >> 1 {
+                0 => arm::Part::Halfword,
+                1 => arm::Part::Bytes,
+                _ => arm::Part::Byte,
+            };
+            arm::extend(machine, n, part, operation & 1 == 0, rotated)
         }
         // REV, REV16, RBIT, REVSH.
         (0b1001, 0b1010) => {
@@ -209,25 +214,6 @@ fn data_processing_register<M: Machine>(machine: &mut M, first: u32, second: u32
         _ => return not_modelled(machine),
     };
     machine.write(d, result);
-}
-
-/// The sum of a register and an extended field.
-fn extended<M: Machine>(machine: &mut M, n: Register, operation: u32, value: M::Value) -> M::Value {
-    let extended = match operation >> 1 {
-        0 => machine.field(value, 0, 16, operation & 1 == 0, WORD),
-        2 => machine.field(value, 0, 8, operation & 1 == 0, WORD),
-        // SXTB16 and UXTB16 extend two fields.
-        _ if operation & 1 == 1 && n == Register::PC => {
-            let mask = machine.word(0x00ff_00ff);
-            return machine.binary(Operation::And, WORD, value, mask);
-        }
-        _ => return machine.unknown(WORD),
-    };
-    if n == Register::PC {
-        return extended;
-    }
-    let other = machine.read(n);
-    machine.add(other, extended, WORD)
 }
 
 /// A6.3.16.

@@ -1,4 +1,4 @@
-//! Values that depend on one value of which few are possible.
+//! Values that depend on one value with few possibilities.
 //!
 //! A class with at most five unknown bits becomes a source: its possible values are listed. What is computed from it and from
 //! constants alone has a table, with the value for each value of the source. A fact about any of them rules out values of the source,
@@ -13,7 +13,7 @@ const MOST_BITS: u32 = 5;
 /// The most tables in a window.
 const MOST_TABLES: usize = 40_000;
 
-/// A value of which few are possible.
+/// A value with few possibilities.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     /// The values that are still possible, a bit for each.

@@ -55,7 +55,7 @@ fn of_more_than_21_ones_the_last_are_the_async() {
     assert_eq!(after("7 ffffffffffffffff"), ["d64", "async", "version"]);
     assert_eq!(after("7 123"), ["interrupted", "async", "version"]);
     assert_eq!(after("7 123f"), ["interrupted", "async", "version"]);
-    // A header of which half is left, and one of which nothing is.
+    // Half of a header is left, and nothing of another.
     assert_eq!(after("f"), ["reserved_header", "async", "version"]);
     assert_eq!(after("4"), ["interrupted", "async", "version"]);
     assert_eq!(after("f0"), ["reserved_value", "async", "version"]);
