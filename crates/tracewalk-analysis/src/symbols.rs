@@ -64,6 +64,11 @@ pub trait Symbols: Send + Sync {
         None
     }
 
+    /// All data objects, in the order of their addresses.
+    fn objects(&self) -> Vec<Object> {
+        Vec::new()
+    }
+
     /// The file of the code at `address`, without its folders.
     fn binary(&self, _address: Address) -> Option<&str> {
         None

@@ -2,6 +2,9 @@
 //!
 //! The prover sees many instructions before it states anything, so elements wait here for the instructions before them.
 
+mod near;
+mod search;
+
 use std::collections::VecDeque;
 use std::io;
 
@@ -18,6 +21,8 @@ use crate::record::FlowRecord;
 use crate::section::CodeInContext;
 use crate::sink::Sink;
 
+pub use near::Near;
+pub use search::{Possible, Search, Searching};
 pub use tracewalk_values::{
     End, Image, Instruction, Profile, Proven, ProvenAccess, Register, Registers, Step, Summary, Values,
 };
@@ -95,24 +100,22 @@ pub trait ValueSink {
     /// If an output cannot be written.
     fn section(&mut self, section: &Section) -> io::Result<()>;
 
-    /// An element. The instructions of a block follow one by one.
+    /// An element. Its steps follow one by one: the instructions of a block, or an exception's.
     ///
     /// # Errors
     ///
     /// If an output cannot be written.
     fn element(&mut self, record: &FlowRecord) -> io::Result<()>;
 
-    /// An instruction of the last block, and what is proven of it.
+    /// An element that is not shown, which elements and steps after it may depend on.
+    fn pass(&mut self, record: &FlowRecord);
+
+    /// A step of the last element, and what is proven of it.
     ///
     /// # Errors
     ///
     /// If an output cannot be written.
-    fn instruction(
-        &mut self,
-        at: CaptureOffset,
-        instruction: &Instruction,
-        proven: &Proven,
-    ) -> io::Result<()>;
+    fn step(&mut self, at: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()>;
 
     /// The source has no more records.
     ///
@@ -131,13 +134,12 @@ impl<S: ValueSink + ?Sized> ValueSink for &mut S {
         (**self).element(record)
     }
 
-    fn instruction(
-        &mut self,
-        at: CaptureOffset,
-        instruction: &Instruction,
-        proven: &Proven,
-    ) -> io::Result<()> {
-        (**self).instruction(at, instruction, proven)
+    fn pass(&mut self, record: &FlowRecord) {
+        (**self).pass(record);
+    }
+
+    fn step(&mut self, at: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
+        (**self).step(at, step, proven)
     }
 
     fn end_section(&mut self, summary: &ValueSummary) -> io::Result<()> {
@@ -155,6 +157,7 @@ pub struct Proving<S> {
     /// The reason why the trace begins, while nothing has run.
     begins: Option<BeginReason>,
     from_begin: bool,
+    notes_registers: bool,
     steps: Vec<Step>,
     waiting: Waiting<S>,
 }
@@ -180,9 +183,15 @@ impl<S: ValueSink> Proving<S> {
             values: None,
             begins: None,
             from_begin: false,
+            notes_registers: false,
             steps: Vec::new(),
             waiting,
         }
+    }
+
+    /// The same with the registers before each step.
+    fn with_registers(self) -> Self {
+        Self { notes_registers: true, ..self }
     }
 
     /// The path has its first instruction.
@@ -199,7 +208,8 @@ impl<S: ValueSink> Proving<S> {
                 image.add_initial(*address, bytes);
             }
         }
-        self.values = Some(Values::new(image, setup.profile, &registers));
+        let values = Values::new(image, setup.profile, &registers);
+        self.values = Some(if self.notes_registers { values.with_registers() } else { values });
     }
 
     fn hand_on(&mut self) {
@@ -274,8 +284,8 @@ impl<S: ValueSink> Waiting<S> {
         let Some((record, steps, _)) = self.elements.front_mut() else { return };
         *steps -= 1;
         let at = record.at;
-        if let (Step::Instruction(instruction), None) = (step, &self.error) {
-            self.error = self.sink.instruction(at, instruction, proven).err();
+        if self.error.is_none() {
+            self.error = self.sink.step(at, step, proven).err();
         }
         self.flush();
     }

@@ -22,6 +22,7 @@ mod recording;
 mod request;
 mod timeline;
 mod topic;
+mod values;
 mod view;
 mod when;
 mod window;
@@ -32,7 +33,8 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use tracewalk_analysis::itm::ITM_TABLES;
-use tracewalk_analysis::{Place, Window};
+use tracewalk_analysis::values::Search;
+use tracewalk_analysis::{Code, Place, Window};
 use tracewalk_report::export::Selection;
 use tracewalk_report::formats::{self, Format, MakeFlow, MakeItm, MakePackets, WriteInfo};
 use tracewalk_session::{Follow, INFO_TABLES, Trust};
@@ -347,8 +349,16 @@ pub(crate) struct Flow {
     pub(crate) source_lines: bool,
 
     /// Print what was in registers and memory, as far as the path proves it. With --format text or jsonl.
-    #[arg(long, conflicts_with_all = ["last", "source_lines", "from", "to", "around"], help_heading = "Output")]
+    #[arg(long, conflicts_with = "source_lines", help_heading = "Output")]
     pub(crate) values: bool,
+
+    /// Print only instructions that wrote this register, with this value if one is given, for example r3=0; can be given several times.
+    #[arg(long = "where", value_name = "REGISTER[=VALUE]", value_parser = values::register, requires = "values", help_heading = "Output")]
+    pub(crate) written: Vec<Search>,
+
+    /// Print only stores to the byte at this address, or to this variable; can be given several times.
+    #[arg(long, value_name = "ADDRESS|SYMBOL", requires = "values", help_heading = "Output")]
+    pub(crate) writes: Vec<String>,
 
     /// Registers and memory of the halted processor, as a debugger printed or saved them: more values can be proven with them if the
     /// trace ends where it halted.
@@ -391,6 +401,12 @@ impl Flow {
         }
         let window = self.window.window()?;
         Ok((window != Window::default()).then(|| Selection::of(window)))
+    }
+
+    /// What is searched in the values of this program.
+    pub(crate) fn searches(&self, code: &Code) -> Result<Vec<Search>, Failure> {
+        let bytes = self.writes.iter().map(|text| values::bytes(text, code));
+        self.written.iter().cloned().map(Ok).chain(bytes).collect()
     }
 
     /// How sources are followed.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::recorded::{self, Recorded};
 use crate::support::{corpus, example, mentions, run, run_with_kinds};
 
 /// The instructions that `flow --values` prints.
@@ -93,4 +95,75 @@ fn what_is_stated_is_what_the_emulator_recorded() {
 fn the_state_of_another_moment_is_not_used() {
     let later = compared("telemetry", "full", Some("later.log"));
     assert_eq!(later, compared("telemetry", "full", None));
+}
+
+/// The project's programs, and how QEMU runs each.
+const EMULATED: [(&str, &str); 7] = [
+    ("m3", "arm -M mps2-an385"),
+    ("m4", "arm -M mps2-an386"),
+    ("jumps", "arm -M mps2-an386"),
+    ("m0", "arm -M microbit"),
+    ("rust-a9", "arm -M vexpress-a9 -m 128M"),
+    ("a15", "arm -M vexpress-a15 -m 128M"),
+    ("a53", "aarch64 -M virt,secure=on,virtualization=on,gic-version=2 -cpu cortex-a53 -m 128M -nic none"),
+];
+
+#[test]
+#[ignore = "needs QEMU"]
+fn exceptions_stacks_and_a64_give_the_emulators_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for Recorded { name, elf, arguments, .. } in recorded::firmware(folder.path()) {
+        let program = name.split(',').next().expect("a name");
+        let Some((_, emulator)) = EMULATED.iter().find(|(emulated, _)| *emulated == program) else { continue };
+        let log = folder.path().join(program);
+        if !log.exists() {
+            let words = "-nographic -monitor none -serial none -semihosting-config enable=on,target=native \
+                         -icount shift=5,align=off,sleep=off -singlestep -d exec,nochain,cpu";
+            let mut command = Command::new("timeout");
+            command.args(format!("60 qemu-system-{emulator} {words} -D").split(' ')).arg(&log).arg("-kernel").arg(&elf);
+            // Not every program ends with 0.
+            command.output().expect("QEMU");
+        }
+        let outcome = run(["flow"].iter().copied().chain(arguments.iter().map(String::as_str)).chain([
+            "--values", "--format", "jsonl",
+        ]));
+        let values = folder.path().join("values.jsonl");
+        std::fs::write(&values, &outcome.stdout).expect("a file");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/values/truth.py");
+        let compared = Command::new("python3").arg(script).arg(&log).arg(&values).output().expect("Python");
+        let printed = String::from_utf8_lossy(&compared.stdout).into_owned();
+        assert!(compared.status.success(), "{name}: {printed}");
+        let count = printed.split(' ').next().and_then(|count| count.parse::<u32>().ok());
+        assert!(count.is_some_and(|count| count > 2_000), "{name}: {printed}");
+    }
+}
+
+#[test]
+fn what_wrote_a_value_is_found() {
+    let capture = example("m3-etmv3/capture.toml");
+    let all = instructions(&[capture.to_str().unwrap()]);
+    let zeros = instructions(&[capture.to_str().unwrap(), "--where", "r3=0"]);
+    let expected = all.iter().filter(|found| writes(found).get("r3") == Some(&"0x0")).cloned().collect::<Vec<_>>();
+    assert!(!zeros.is_empty() && zeros == expected, "{} {}", zeros.len(), expected.len());
+    let ticks = instructions(&[capture.to_str().unwrap(), "--writes", "ticks"]);
+    let stores_there = |found: &&Value| {
+        let stores = found["stores"].as_array().expect("stores");
+        stores.iter().any(|store| store["addr"] == "0x20000004")
+    };
+    let expected = all.iter().filter(stores_there).cloned().collect::<Vec<_>>();
+    assert!(!ticks.is_empty() && ticks == expected, "{ticks:?} {expected:?}");
+    let outcome = run_with_kinds(["flow", capture.to_str().unwrap(), "--values", "--writes", "tick"]);
+    assert!(outcome.status == 2 && mentions(&outcome.stderr, "no_such_variable tick ticks"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_part_has_the_values_that_it_has_in_the_whole() {
+    let capture = example("m3-etmv3/capture.toml");
+    let all = instructions(&[capture.to_str().unwrap()]);
+    let part = |options: &[&str]| instructions(&[&[capture.to_str().unwrap()], options].concat());
+    assert_eq!(part(&["--from", "100", "--to", "200"]), all[100..200]);
+    assert_eq!(part(&["--last", "7"]), all[all.len() - 7..]);
+    assert_eq!(part(&["--from", "100", "--to", "200", "--last", "7"]), all[193..200]);
+    let main = all.iter().position(|found| found["addr"] == "0x00000244").expect("main");
+    assert_eq!(part(&["--around", "main±3"]), all[main - 3..main + 3]);
 }

@@ -11,6 +11,7 @@ use tracewalk::flow::{Block, Element, Ending, Event, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk_analysis::call_stack::{Arrival, CallStack, CallStacks, Task};
 use tracewalk_analysis::drive::{Cursor, FlowIndex, Here, steps};
+use tracewalk_analysis::values::Near;
 use tracewalk_analysis::{Code, Position};
 
 use crate::machine::{Level, Machine, levels};
@@ -46,6 +47,8 @@ pub(crate) struct Core<'i> {
     variables: Vec<Range<u64>>,
     /// The state that a debugger saved of the halted processor.
     halted: Halted,
+    /// What the path proves of registers and memory.
+    values: Near<'i>,
     /// The distance to add to the addresses of artificial frames; 0 unless the real stack pointer is known.
     moved: u64,
     /// The place at which a search ended with [`Search::Entered`].
@@ -82,7 +85,7 @@ impl<'i> Core<'i> {
         code: Arc<Code>,
         (index, kept, unwinder): (&'i FlowIndex<'i>, &'i Kept, &'i Unwinder),
         variables: Vec<Range<u64>>,
-        halted: Halted,
+        (halted, values): (Halted, Near<'i>),
     ) -> Option<Self> {
         let mut core = Self {
             name,
@@ -99,6 +102,7 @@ impl<'i> Core<'i> {
             followed: 0,
             variables,
             halted,
+            values,
             moved: 0,
             entered: None,
             state: None,
@@ -273,10 +277,28 @@ impl<'i> Core<'i> {
                 state.machine = Machine { registers: self.halted.registers.clone(), ..Machine::default() };
                 state.machine.registers.extend(self.place_registers(step));
                 state.is_halted = true;
+            } else {
+                state = self.with_proven(state)?;
             }
             self.state = Some(state);
         }
         self.state.as_ref()
+    }
+
+    /// The state with the registers that are proven. A stack pointer that is proven moves the artificial stack.
+    fn with_proven(&mut self, mut state: State) -> Option<State> {
+        // GDB numbers them alike.
+        let proven = (0_u16..).zip(self.values.registers(state.step));
+        let proven = proven.filter_map(|(number, value)| Some((number, value?))).collect::<BTreeMap<_, _>>();
+        let pointer = self.unwinder.architecture.stack_pointer();
+        if let (Some(real), Some(made)) = (proven.get(&pointer), state.machine.registers.get(&pointer))
+            && real != made
+        {
+            self.moved = self.moved.wrapping_add(real.wrapping_sub(*made));
+            state = self.made_state()?;
+        }
+        state.machine.registers.extend(proven);
+        Some(state)
     }
 
     /// Whether the processor was halted at this place, and its registers are known.

@@ -4,6 +4,7 @@
 //! the halted processor's memory    if it was halted here and a debugger saved it
 //! the program's bytes              if the image states that the program cannot write there
 //! data trace                       the last load or store before the place (`transfers`)
+//! values                           what the path proves, for what runs at the place
 //! the artificial stack             slots that GDB needs to find callers, unless the processor's own registers are known
 //! ```
 
@@ -23,5 +24,6 @@ pub(crate) fn read(core: &mut Core<'_>, who: Who, start: u64, length: u64) -> Ve
 fn byte(core: &mut Core<'_>, who: Who, at: u64) -> Option<u8> {
     let known = core.halted_byte(at).or_else(|| core.constant(Address::new(at), who));
     let known = known.or_else(|| core.traced(at, who));
+    let known = known.or_else(|| core.proven(at, who));
     known.or_else(|| core.state_of(who)?.machine.memory.get(&at).copied())
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use tracewalk::program::Program;
 use tracewalk_analysis::drive::{FlowIndex, Progress};
+use tracewalk_analysis::values::ValueSetup;
 use tracewalk_analysis::{Code, Doubtful};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageForm, VisibleImage};
@@ -48,6 +49,7 @@ pub(crate) struct Prepared {
     pub(crate) unwinder: Unwinder,
     pub(crate) kept: Kept,
     pub(crate) variables: Vec<Range<u64>>,
+    pub(crate) values: ValueSetup,
     /// The key of the kept index.
     key: Option<Key>,
 }
@@ -111,7 +113,10 @@ fn follow(
     let section = session.section(source, Arc::clone(&code)).to_string();
     let name = core.into_iter().chain(cpu).map(str::to_owned).chain([section]).collect::<Vec<_>>().join(", ");
     let variables = images.iter().flat_map(|visible| visible.image.variables()).collect();
-    Ok(Prepared { source: source.clone(), name, code, unwinder, kept, variables, key })
+    // A debugger's dump is of one core; with several cores, it is unknown which.
+    let dump = options.dump.as_deref().filter(|_| session.sources().len() == 1);
+    let values = session.value_setup(source, &code, dump)?;
+    Ok(Prepared { source: source.clone(), name, code, unwinder, kept, variables, values, key })
 }
 
 /// Follows a source once. Returns the data to keep, and the program that was followed: an empty one if it is not the

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use tracewalk_analysis::values::Near;
 use tracewalk_session::{At, Observer, Session};
 
 use crate::core::{Core, Halted};
@@ -120,7 +121,7 @@ pub fn serve(
             prepared.code.clone(),
             parts,
             prepared.variables.clone(),
-            halted.clone(),
+            (halted.clone(), Near::new(prepared.values.clone(), prepared.code.clone(), index)),
         ));
     }
     begin(&mut cores, options.at)?;

@@ -232,8 +232,11 @@ impl symbols::Symbols for ImageSymbols {
     }
 
     fn object(&self, address: Address) -> Option<symbols::Object> {
-        let object = self.symbols.object_at(address)?;
-        Some(symbols::Object { name: object.name.clone(), start: object.start, end: object.end })
+        self.symbols.object_at(address).map(object)
+    }
+
+    fn objects(&self) -> Vec<symbols::Object> {
+        self.symbols.objects().iter().map(object).collect()
     }
 
     fn binary(&self, address: Address) -> Option<&str> {
@@ -262,6 +265,10 @@ impl symbols::Symbols for ImageSymbols {
         let path = plain(std::fs::canonicalize(&path).unwrap_or(path).to_string_lossy()).into_owned();
         Some(symbols::SourceFile { path, text })
     }
+}
+
+fn object(object: &tracewalk_input::symbols::Object) -> symbols::Object {
+    symbols::Object { name: object.name.clone(), start: object.start, end: object.end }
 }
 
 fn extent(function: &Function) -> symbols::Extent {

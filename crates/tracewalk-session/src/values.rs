@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tracewalk::ids::{Address, Profile};
+use tracewalk::ids::{Address, Isa, Profile};
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::crash::Snapshot;
@@ -84,6 +84,9 @@ fn image(code: &Code, images: &[VisibleImage], profile: ValueProfile) -> Image {
     }
     if profile == ValueProfile::M {
         MEMORY.into_iter().for_each(|range| image.add_memory(range));
+    }
+    for stretch in code.symbols.stretches() {
+        image.add_stretch(stretch.start.get()..stretch.end, stretch.isa == Some(Isa::T32));
     }
     for region in code.program.regions() {
         add_without(&mut image, region.start().get(), region.bytes(), &variables);

@@ -13,6 +13,8 @@ pub struct Image {
     initial: Vec<(u64, Vec<u8>)>,
     /// Addresses that are memory: what was stored there is loaded later.
     memory: Vec<Range<u64>>,
+    /// Addresses whose content is known: Thumb instructions, or anything else.
+    stretches: Vec<(Range<u64>, bool)>,
 }
 
 /// The contents of an address without the path.
@@ -87,12 +89,34 @@ impl Image {
         Contents::Other
     }
 
-    /// Halfwords of code, each with the next one.
-    pub(crate) fn halfwords(&self) -> impl Iterator<Item = (u16, u16)> {
+    /// Adds a stretch of addresses, after those that were added before, that holds Thumb instructions only, or none at all.
+    pub fn add_stretch(&mut self, range: Range<u64>, is_thumb: bool) {
+        self.stretches.push((range, is_thumb));
+    }
+
+    /// The first two halfwords of what may be a Thumb instruction: of each instruction where code and data are known apart, else of each
+    /// halfword.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = (u16, u16)> {
         let pieces = self.constants.iter().chain(&self.code);
-        pieces.flat_map(|(_, bytes)| {
-            let (halves, _) = bytes.as_chunks::<2>();
-            halves.windows(2).map(|pair| (u16::from_le_bytes(pair[0]), u16::from_le_bytes(pair[1])))
+        pieces.flat_map(move |(start, bytes)| {
+            let mut offset = 0_usize;
+            core::iter::from_fn(move || {
+                loop {
+                    let [a, b, c, d] = *bytes.get(offset..)?.first_chunk()?;
+                    let pair = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+                    let at = start.saturating_add(offset as u64);
+                    let after = self.stretches.partition_point(|(range, _)| range.start <= at);
+                    let stretch = self.stretches.get(..after).and_then(<[_]>::last);
+                    let stretch = stretch.filter(|(range, _)| range.contains(&at));
+                    offset += match stretch {
+                        Some((_, true)) if pair.0 >> 11 >= 0b11101 => 4,
+                        _ => 2,
+                    };
+                    if stretch.is_none_or(|(_, is_thumb)| *is_thumb) {
+                        return Some(pair);
+                    }
+                }
+            })
         })
     }
 

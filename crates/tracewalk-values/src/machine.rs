@@ -127,6 +127,10 @@ pub(crate) trait Machine {
     fn branch(&mut self, condition: Self::Value, taken_if: bool);
     /// Jumps to a value.
     fn jump(&mut self, target: Self::Value, jump: Jump);
+    /// Writes a special register of M profile, or the status and mode of other profiles.
+    fn write_special(&mut self, number: u32, value: Self::Value);
+    /// Reads one.
+    fn read_special(&mut self, number: u32) -> Self::Value;
     /// Forgets what an instruction changes that is not modelled.
     fn forget(&mut self, forgotten: Forgotten);
 

@@ -3,6 +3,7 @@
 mod exceptions;
 mod flags;
 mod machine;
+pub(crate) mod stacks;
 
 use crate::bits::{Bits, Width};
 use crate::image::Image;
@@ -16,7 +17,7 @@ use exceptions::Frame;
 use flags::FlagState;
 use tracewalk::ids::Isa;
 
-/// The number of registers. A32 and T32 use the first 15.
+/// The number of registers. A32 and T32 use the first 15; M profile has [its stacks](stacks) after them.
 pub(crate) const REGISTERS: usize = 32;
 
 /// The program's state between two steps, as far as it is known.
@@ -66,7 +67,7 @@ pub(crate) struct Prover<'a> {
     frames: Vec<Frame>,
     /// The load in the making is of a constant that is part of the code.
     is_literal: bool,
-    /// The target of the last jump.
+    /// The target of the last instruction, if it jumped.
     last_target: Option<Term>,
     /// What each step of the path did.
     pub(crate) done: Vec<Done>,
@@ -142,16 +143,15 @@ impl<'a> Prover<'a> {
         match step {
             Step::Instruction(instruction) => {
                 self.now = Some(*instruction);
+                self.last_target = None;
                 (executed, is_own_condition) = self.instruction(instruction);
                 self.now = None;
             }
             Step::Exception { returns_to, is_tail_chained } => {
                 self.enter_exception(*returns_to, *is_tail_chained);
-                self.accesses.truncate(accesses);
             }
             Step::ExceptionReturn { next } => {
                 self.return_from_exception(*next);
-                self.accesses.truncate(accesses);
             }
             Step::Gap => self.forget_everything(),
         }
@@ -307,6 +307,7 @@ impl<'a> Prover<'a> {
             is_of_stack: false,
             is_literal: false,
         };
+        self.accesses.push(access);
         self.memory.push(access, &mut self.terms, self.image);
     }
 

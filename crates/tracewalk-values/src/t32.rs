@@ -7,7 +7,7 @@ mod wide;
 
 pub(crate) use loads::store_exclusive;
 
-use crate::arm::{self, Alu, Multiple, Single, read, shift_immediate, shift_register};
+use crate::arm::{self, Alu, Multiple, Single, not_modelled, read, shift_immediate, shift_register};
 use crate::bits::Width;
 use crate::field::{bit, field};
 use crate::machine::{Carry, Condition, Jump, Machine, Register};
@@ -220,7 +220,12 @@ impl Thumb {
                     let link = machine.word(self.address.wrapping_add(2) | 1);
                     machine.write(Register::LR, link);
                 }
-                machine.jump(value, Jump::Exchanging);
+                // BXNS, BLXNS: to the non-secure state, which has registers of its own.
+                if bit::<2>(code) {
+                    not_modelled(machine);
+                } else {
+                    machine.jump(value, Jump::Exchanging);
+                }
             }
         }
     }

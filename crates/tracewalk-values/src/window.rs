@@ -9,7 +9,7 @@ use crate::machine::Register;
 use crate::memory::Kind;
 use crate::path::{ItBlock, Step};
 use crate::profile::{Processor, Profile};
-use crate::prover::{Prover, REGISTERS, State};
+use crate::prover::{Prover, REGISTERS, State, stacks};
 
 /// The steps that are solved together.
 const WINDOW: usize = 64 << 10;
@@ -29,7 +29,9 @@ pub struct End {
 }
 
 impl End {
-    fn byte(&self, address: u64) -> Option<u8> {
+    /// The byte at an address, if it is known.
+    #[must_use]
+    pub fn byte(&self, address: u64) -> Option<u8> {
         self.memory.iter().find_map(|(start, bytes)| {
             bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?).copied()
         })
@@ -45,6 +47,10 @@ pub struct Proven {
     pub writes: Vec<(Register, Option<u64>)>,
     /// The accesses that it made, in order.
     pub accesses: Vec<ProvenAccess>,
+    /// It may have stored anything, anywhere.
+    pub may_store: bool,
+    /// The registers before it, if they are noted.
+    pub before: Option<Box<Registers>>,
 }
 
 /// What is proven of an access to memory.
@@ -94,6 +100,7 @@ pub struct Values {
     steps: Vec<Step>,
     window: usize,
     overlap: usize,
+    notes_registers: bool,
     summary: Summary,
 }
 
@@ -103,7 +110,13 @@ impl Values {
     pub fn new(image: Image, profile: Profile, registers: &Registers) -> Self {
         let processor = Processor::new(profile, &image);
         let width = width(profile);
-        let registers = registers.map(|value| value.map_or(Bits::unknown(width), Bits::constant));
+        let mut registers = registers.map(|value| value.map_or(Bits::unknown(width), Bits::constant));
+        if profile == Profile::M && registers[13].value().is_some() {
+            // The path begins with a reset: in thread mode on the main stack, with privilege (DDI 0403E, B1.5.5).
+            for flag in [stacks::SELECTED, stacks::IN_HANDLER, stacks::UNPRIVILEGED] {
+                registers[flag] = Bits::constant(0);
+            }
+        }
         let state = State { registers, it_block: ItBlock::default(), maybe_in_it_block: 0 };
         Self {
             image,
@@ -112,6 +125,7 @@ impl Values {
             steps: Vec::new(),
             window: WINDOW,
             overlap: OVERLAP,
+            notes_registers: false,
             summary: Summary::default(),
         }
     }
@@ -122,6 +136,12 @@ impl Values {
     pub fn in_windows(self, window: usize, overlap: usize) -> Self {
         let window = window.max(1);
         Self { window, overlap: overlap.min(window - 1), ..self }
+    }
+
+    /// The same with the registers before each step.
+    #[must_use]
+    pub fn with_registers(self) -> Self {
+        Self { notes_registers: true, ..self }
     }
 
     /// Appends a step.
@@ -201,7 +221,11 @@ impl Values {
         sink: &mut impl Sink,
     ) -> Option<(State, Vec<(u64, u8)>)> {
         let mut prover = Prover::new(&self.image, self.processor, &self.state);
+        let mut marks = Vec::new();
         for step in &steps[..count] {
+            if self.notes_registers {
+                marks.push(prover.mark());
+            }
             prover.step(step);
         }
         let (at_boundary, accesses) = (prover.mark(), prover.memory.len());
@@ -219,6 +243,8 @@ impl Values {
         let mut proven = Proven::default();
         for (index, step) in steps[..count].iter().enumerate() {
             fill(&prover, index, &mut proven);
+            let before = marks.get(index).map(|mark| prover.state_at(mark).registers.map(Bits::value));
+            proven.before = before.map(Box::new);
             self.summary.writes += proven.writes.len() as u64;
             self.summary.known_writes +=
                 proven.writes.iter().filter(|(_, value)| value.is_some()).count() as u64;
@@ -249,6 +275,7 @@ fn fill(prover: &Prover<'_>, index: usize, proven: &mut Proven) {
     let done = &prover.done[index];
     proven.writes.clear();
     proven.accesses.clear();
+    proven.may_store = false;
     let held = prover.terms.value(done.executed).map(|executed| executed == 1);
     proven.executed = if done.is_own_condition { Some(true) } else { held };
     if held == Some(false) {
@@ -265,6 +292,10 @@ fn fill(prover: &Prover<'_>, index: usize, proven: &mut Proven) {
     }
     let (from, to) = done.accesses;
     for access in &prover.accesses[from as usize..to as usize] {
+        if access.kind == Kind::Anything {
+            proven.may_store = true;
+            continue;
+        }
         let is_certain = held == Some(true);
         let value = prover.terms.bits(access.value).field(0, 8 * u32::from(access.bytes)).value();
         proven.accesses.push(ProvenAccess {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
-use tracewalk_analysis::values::Proving;
+use tracewalk_analysis::values::{Possible, Proving, Searching, ValueSink};
 use tracewalk_analysis::{Code, Doubtful, Section};
-use tracewalk_report::export::{Excerpt, LastInstructions, Selection};
+use tracewalk_report::export::{Excerpt, LastInstructions, LastValues, Selection, ValuesExcerpt};
 use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin, make_values};
 use tracewalk_session::{Follow, Itm, Itms, NoticeKind, Observer as _, Session, View};
 
@@ -63,7 +63,11 @@ impl Task for Flow {
 impl Flow {
     /// Prints the executed instructions with the values that are proven.
     fn run_values(&self, messages: &Messages) -> Result<(), Failure> {
+        let selection = self.selection()?;
         let mut session = open::whole_trace(&self.capture, messages)?;
+        let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
+        let view = View::new(window, None);
+        view.check(&mut session, &self.how(), messages)?;
         messages.record(|record| self.dump.iter().for_each(|dump| record.input("dump", dump)));
         let options =
             FlowOptions { look: look_for(self.output.as_deref()), source_lines: false, at_once: false };
@@ -80,10 +84,22 @@ impl Flow {
                 let how = self.how();
                 let code = session.code(source, how.names.as_deref(), messages)?;
                 let setup = session.value_setup(source, &code, self.dump.as_deref())?;
-                let mut proving = Proving::new(setup, &mut *sink);
-                session.run_observed(source, &how, &mut proving, messages)?;
+                let mut searching = Searching::new(&mut *sink, self.searches(&code)?);
+                let (mut last, mut excerpt);
+                let mut part: &mut dyn ValueSink = &mut searching;
+                if let Some(count) = self.last {
+                    last = LastValues::new(part, count);
+                    part = &mut last;
+                }
+                if let Some(selection) = &selection {
+                    excerpt = ValuesExcerpt::new(part, selection.clone());
+                    part = &mut excerpt;
+                }
+                view.run(session, source, &how, &mut Proving::new(setup, part), messages)?;
+                say_possible(searching.possible(), messages);
                 Ok::<(), Failure>(())
-            })
+            })?;
+            view.finish().map_err(Failure::from)
         })
     }
 }
@@ -196,5 +212,16 @@ fn exporter<'a>(
     match selection {
         Some(selection) => Box::new(Excerpt::new(exporter, selection.clone())),
         None => exporter,
+    }
+}
+
+/// States how much may be what is searched, too.
+fn say_possible(Possible { all, after_last }: Possible, messages: &Messages) {
+    if all > 0 {
+        let text = format!(
+            "{all} more instructions may have written it, {after_last} of them after the last one that is known to: what they wrote \
+             is not known"
+        );
+        messages.note("may_match", text);
     }
 }

@@ -1,7 +1,9 @@
-//! Loads and stores that data trace reported, for watchpoints.
+//! Loads and stores that data trace reported, or else that the path proves, for watchpoints.
 //!
 //! GDB assumes that an Arm processor stops before the instruction whose access is watched: GDB then makes that step
 //! itself, and compares the memory.
+
+use tracewalk_analysis::values::ProvenAccess;
 
 use super::Core;
 use crate::transfers::{Watch, Watched};
@@ -43,6 +45,34 @@ impl Core<'_> {
             Direction::Backward => found.is_some() || place <= kept_from,
         };
         if is_among_kept { found } else { Some(Access { step: kept_from, of: None }) }
+    }
+
+    /// The access of watched memory that the path proves, and that is first in the direction from a place to this one.
+    pub(crate) fn proven_access(
+        &mut self,
+        watched: &[Watched],
+        from: u64,
+        direction: Direction,
+    ) -> Option<Access> {
+        let place = self.step_number();
+        let (within, is_backward) = match direction {
+            // What the last place does is beyond it.
+            Direction::Forward => (from..place + u64::from(place + 1 == self.steps()), false),
+            Direction::Backward => (place..from, true),
+        };
+        let found = watched.iter().filter_map(|Watched { kind, bytes }| {
+            let is_wanted = |access: &ProvenAccess| match kind {
+                Watch::Store => access.is_store,
+                Watch::Load => !access.is_store,
+                Watch::Any => true,
+            };
+            let (step, at) = self.values.access(within.clone(), bytes, is_backward, is_wanted)?;
+            Some(Access { step, of: Some((*kind, at)) })
+        });
+        match direction {
+            Direction::Forward => found.min_by_key(|access| access.step),
+            Direction::Backward => found.max_by_key(|access| access.step),
+        }
     }
 
     /// Whether the place is beyond an access.

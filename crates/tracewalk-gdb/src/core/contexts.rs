@@ -118,4 +118,14 @@ impl Core<'_> {
         let task = self.state_of(who)?.task;
         self.kept.transfers.byte(at, step, task)
     }
+
+    /// The byte at an address, if the path proves it.
+    pub(crate) fn proven(&mut self, at: u64, who: Who) -> Option<u8> {
+        let is_there = match who {
+            Who::Running => true,
+            Who::Context(context) => self.is_running(context),
+        };
+        let step = self.step_number();
+        if is_there { self.values.byte(step, at) } else { None }
+    }
 }

@@ -9,9 +9,9 @@ use crate::transfers::Watch;
 use crate::walk::{Direction, Search};
 use tracewalk_target::packet::{hex, number};
 
-/// The message if the trace does not show accesses to watched memory.
+/// The message at an end if the trace does not show accesses to watched memory.
 const NO_ACCESSES: &str =
-    "The trace has no loads and stores, so nothing can be watched: delete the watchpoint to go on.\n";
+    "The trace has no loads and stores: only accesses at addresses that the path proves were watched.\n";
 const NOT_KEPT: &str =
     "Only the newest loads and stores on this side are kept: delete the watchpoint to go on.\n";
 
@@ -76,6 +76,7 @@ impl<'i> Dialogue<'_, 'i> {
         let access = self.access(thread, direction);
         let place = self.recording(thread).map(|recording| recording.step_number());
         let moved = self.step(thread, direction);
+        let access = access.or_else(|| self.proven_access(thread, place?, direction));
         if let Some(access) = access
             && let Some(recording) = self.recording(thread)
             && recording.is_beyond(access, direction)
@@ -100,6 +101,24 @@ impl<'i> Dialogue<'_, 'i> {
         found
     }
 
+    /// Whether memory is watched in a recording without data trace.
+    fn watches_by_values(&mut self, thread: usize) -> bool {
+        !self.watchpoints.is_empty()
+            && self.recording(thread).is_some_and(|recording| recording.has_no_accesses())
+    }
+
+    /// The first access of watched memory between a place and that of a thread's recording, by the path alone.
+    fn proven_access(&mut self, thread: usize, from: u64, direction: Direction) -> Option<Access> {
+        if !self.watches_by_values(thread) {
+            return None;
+        }
+        let watched = std::mem::take(&mut self.watchpoints);
+        let found =
+            self.recording(thread).and_then(|recording| recording.proven_access(&watched, from, direction));
+        self.watchpoints = watched;
+        found
+    }
+
     fn step(&mut self, thread: usize, direction: Direction) -> bool {
         let Some(Thread { core, who }) = self.threads.get(thread).copied() else { return false };
         self.cores.get_mut(core).is_some_and(|core| match who {
@@ -109,9 +128,6 @@ impl<'i> Dialogue<'_, 'i> {
     }
 
     fn begin(&mut self, thread: usize, direction: Direction) -> Option<Vec<String>> {
-        if !self.watchpoints.is_empty() && self.recording(thread).is_some_and(|core| core.has_no_accesses()) {
-            return Some(vec![said(NO_ACCESSES), self.stopped()]);
-        }
         let access = self.access(thread, direction);
         let addresses = self.breakpoints.keys().copied().collect();
         self.running = Some(Running { thread, what: What::Continue(direction, addresses, access) });
@@ -124,9 +140,12 @@ impl<'i> Dialogue<'_, 'i> {
         let answers = match what {
             What::Continue(direction, addresses, access) => {
                 let recording = self.recording(thread)?;
+                let from = recording.step_number();
                 let found = recording.search(&addresses, direction);
                 let access =
                     access.filter(|access| found == Search::End || recording.is_beyond(*access, direction));
+                let access = access.or_else(|| self.proven_access(thread, from, direction));
+                let recording = self.recording(thread)?;
                 if let Some(access) = access {
                     recording.go_next_to(access, direction);
                 } else if found == Search::Unfinished {
@@ -137,7 +156,10 @@ impl<'i> Dialogue<'_, 'i> {
                     (Some(access), _) => self.at_access(access),
                     (None, Search::Found) => vec![self.at_breakpoint()],
                     (None, Search::Entered) => vec![self.stopped()],
-                    (None, Search::End | Search::Unfinished) => vec![self.at_end(direction)],
+                    (None, Search::End | Search::Unfinished) => {
+                        let end = self.at_end(direction);
+                        if self.watches_by_values(thread) { vec![said(NO_ACCESSES), end] } else { vec![end] }
+                    }
                 }
             }
             What::Range { start, end } => {

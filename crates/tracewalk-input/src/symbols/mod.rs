@@ -109,6 +109,12 @@ impl SymbolTable {
         self.objects.at(address)
     }
 
+    /// The data objects in the order of their addresses.
+    #[must_use]
+    pub fn objects(&self) -> &[Object] {
+        self.objects.all()
+    }
+
     /// The image that has a byte at `address`; if several do, the one that covers the others.
     #[must_use]
     pub fn image_at(&self, address: Address) -> Option<&Image> {

@@ -40,6 +40,10 @@ impl Objects {
         Self { all, longest }
     }
 
+    pub(super) fn all(&self) -> &[Object] {
+        &self.all
+    }
+
     pub(super) fn at(&self, address: Address) -> Option<&Object> {
         let after = self.all.partition_point(|object| object.start <= address);
         let near = self.all.get(..after)?.iter().rev();

@@ -62,6 +62,7 @@ mod tail;
 mod text;
 mod timeline;
 mod values_jsonl;
+mod values_part;
 
 pub use callgrind::write_callgrind;
 pub use calls_table::{CallTable, write_chain_rows};
@@ -113,6 +114,7 @@ pub use timeline::{
 };
 
 pub use values_jsonl::{ValuesJsonl, register_name};
+pub use values_part::{LastValues, ValuesExcerpt};
 
 /// The formats that this build lacks because a feature is off, by the names that the command has for them.
 pub const LACKING: &[&str] = match (cfg!(feature = "full"), cfg!(feature = "parquet")) {

@@ -9,7 +9,9 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::Section;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::values::{Instruction, Proven, ProvenAccess, Register, ValueSink, ValueSummary};
+use tracewalk_analysis::values::{
+    Instruction, Proven, ProvenAccess, Register, Step, ValueSink, ValueSummary,
+};
 
 use super::FlowJsonl;
 
@@ -48,19 +50,19 @@ impl<W: Write> ValueSink for ValuesJsonl<W> {
     fn element(&mut self, record: &FlowRecord) -> io::Result<()> {
         match record.element {
             Element::Block(_) => {
-                self.others.pass(record);
+                self.pass(record);
                 Ok(())
             }
             _ => self.others.record(*record),
         }
     }
 
-    fn instruction(
-        &mut self,
-        at: CaptureOffset,
-        instruction: &Instruction,
-        proven: &Proven,
-    ) -> io::Result<()> {
+    fn pass(&mut self, record: &FlowRecord) {
+        self.others.pass(record);
+    }
+
+    fn step(&mut self, at: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
+        let Step::Instruction(instruction) = step else { return Ok(()) };
         self.text.clear();
         // Writing into memory cannot fail.
         let _ = self.object(at, instruction, proven);

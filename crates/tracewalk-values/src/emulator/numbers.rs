@@ -221,6 +221,14 @@ impl Machine for Numbers {
         self.is_possible = false;
     }
 
+    fn write_special(&mut self, _: u32, _: Number) {
+        self.is_possible = false;
+    }
+
+    fn read_special(&mut self, _: u32) -> Number {
+        self.unknown(Width::Word)
+    }
+
     fn forget(&mut self, _: Forgotten) {
         self.is_possible = false;
     }

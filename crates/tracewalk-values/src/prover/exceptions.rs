@@ -5,6 +5,7 @@
 
 use super::Prover;
 use super::flags::FlagState;
+use super::stacks::{IN_HANDLER, MAIN, PROCESS, SELECTED};
 use crate::bits::{Bits, Width};
 use crate::machine::Machine;
 use crate::memory::{Access, Kind};
@@ -27,6 +28,10 @@ pub(super) struct Frame {
     /// The stacked xPSR.
     status: Term,
     returns_to: Option<Address>,
+    /// Whether it is on the process stack.
+    is_of_process: Option<bool>,
+    /// Whether a handler was interrupted.
+    is_of_handler: Option<bool>,
     flags: FlagState,
     it_block: ItBlock,
 }
@@ -46,7 +51,15 @@ impl Prover<'_> {
             self.forget_bank();
             return;
         }
+        let Some(is_tail_chained) =
+            (if is_tail_chained { Some(true) } else { self.replaces_handler(returns_to) })
+        else {
+            self.forget_everything();
+            self.set_flag(IN_HANDLER, Some(true));
+            return;
+        };
         if is_tail_chained {
+            self.set_flag(IN_HANDLER, Some(true));
             for register in STACKED {
                 let value = self.terms.unknown(Width::Word);
                 self.change(register, value);
@@ -69,24 +82,55 @@ impl Prover<'_> {
             Some(address) => Term::constant(address.get(), Width::Word),
             None => self.terms.unknown(Width::Word),
         };
-        // EXC_RETURN (DDI 0553B, B3.19): its high bits are ones.
-        let link = Bits { known: 0xffff_ff80 | !Width::Word.mask(), ones: 0xffff_ff80 };
+        let (is_of_process, is_of_handler) = (self.uses_process_stack(), self.is_in_handler());
+        // EXC_RETURN (DDI 0553B, B3.19): its high bits are ones; bit 3 is for thread mode, bit 2 for its process stack.
+        let mut link = Bits { known: 0xffff_ff80 | !Width::Word.mask(), ones: 0xffff_ff80 };
+        if let Some(is_of_handler) = is_of_handler {
+            link = Bits { known: link.known | 8, ones: link.ones | u64::from(!is_of_handler) << 3 };
+        }
+        if let (Some(false), Some(is_of_process)) = (is_of_handler, is_of_process) {
+            link = Bits { known: link.known | 4, ones: link.ones | u64::from(is_of_process) << 2 };
+        }
         let link = self.terms.known(link, Width::Word);
         if self.processor.has_basic_frames {
             let values = STACKED.map(|register| self.registers[register]);
             for (index, value) in values.into_iter().chain([resume, status]).enumerate() {
                 self.frame_access(at, index, value, Kind::Store);
             }
-            // The handler may have a stack of its own.
-            let handler = if self.processor.has_one_stack { at } else { self.terms.unknown(Width::Word) };
-            self.frames.push(Frame { at, before, handler, link, status, returns_to, flags, it_block });
-            self.change(13, handler);
+            self.change(13, at);
+            match is_of_process {
+                Some(_) => self.use_stack(false),
+                // The handler may have a stack of its own.
+                None => self.forget_stacks(),
+            }
+            let handler = self.registers[13];
+            self.frames.push(Frame {
+                at,
+                before,
+                handler,
+                link,
+                status,
+                returns_to,
+                is_of_process,
+                is_of_handler,
+                flags,
+                it_block,
+            });
         } else {
             // A frame with floating-point registers is longer, and part of it is written later.
             self.forget_bank();
             self.forget_memory();
         }
+        self.set_flag(IN_HANDLER, Some(true));
         self.change(14, link);
+    }
+
+    /// Whether the handler before ended, though the trace does not state that: it jumped to EXC_RETURN.
+    fn replaces_handler(&self, returns_to: Option<Address>) -> Option<bool> {
+        match (returns_to, self.last_target) {
+            (None, Some(target)) => Some(self.terms.bits(target).field(28, 4).value()? == 0xf),
+            _ => Some(false),
+        }
     }
 
     pub(super) fn return_from_exception(&mut self, next: Option<Address>) {
@@ -101,19 +145,28 @@ impl Prover<'_> {
         }
         let Some(next) = next else { return };
         let frame = self.frames.pop().filter(|frame| self.is_returned_from(frame));
-        let at = match frame {
-            Some(frame) => frame.at,
-            None if self.processor.has_one_stack && self.processor.has_basic_frames => self.registers[13],
-            None => {
-                for register in STACKED {
-                    let value = self.terms.unknown(Width::Word);
-                    self.change(register, value);
-                }
-                self.forget_bank();
-                self.maybe_in_it_block = self.image.instructions_maybe_in_it_block(next.get());
-                return;
-            }
+        let (to_process, to_handler) = match frame {
+            Some(frame) => (frame.is_of_process, frame.is_of_handler),
+            None => self.returned_to(),
         };
+        let at = match to_process {
+            Some(true) => Some(self.registers[PROCESS]),
+            Some(false) => Some(self.registers[13]),
+            None => frame.map(|frame| frame.at),
+        };
+        let Some(at) = at.filter(|_| self.processor.has_basic_frames) else {
+            for register in STACKED {
+                let value = self.terms.unknown(Width::Word);
+                self.change(register, value);
+            }
+            self.forget_bank();
+            self.set_flag(IN_HANDLER, to_handler);
+            self.set_flag(SELECTED, None);
+            self.maybe_in_it_block = self.image.instructions_maybe_in_it_block(next.get());
+            return;
+        };
+        // The handler's own pointer stays while the process stack is in use.
+        let frame = frame.filter(|frame| self.terms.place(frame.at) == self.terms.place(at));
         for (index, register) in STACKED.into_iter().enumerate() {
             let value = self.frame_load(at, index);
             self.change(register, value);
@@ -121,24 +174,47 @@ impl Prover<'_> {
         let resume = self.frame_load(at, 6);
         self.terms.learn(resume, Bits { known: !1, ones: next.get() & !1 });
         let status = self.frame_load(at, 7);
-        match frame {
+        let pointer = match frame {
             Some(frame) if frame.returns_to == Some(next) => {
-                self.change(13, frame.before);
                 self.it_block = frame.it_block;
                 if self.terms.place(status) == self.terms.place(frame.status) {
                     self.flags = frame.flags;
                 }
+                frame.before
             }
             _ => {
                 self.frames.clear();
                 let padding = self.field(status, ALIGNED, 1, false, Width::Word);
                 let two = self.word(2);
                 let padding = self.binary(Operation::Shift(Shift::Left), Width::Word, padding, two);
-                let pointer = self.add(at.plus(32), padding, Width::Word);
-                self.change(13, pointer);
                 self.maybe_in_it_block = self.image.instructions_maybe_in_it_block(next.get());
+                self.add(at.plus(32), padding, Width::Word)
             }
+        };
+        match to_process {
+            Some(true) => self.registers[MAIN] = self.registers[13],
+            Some(false) => {}
+            None => self.forget_stacks(),
         }
+        self.change(13, pointer);
+        self.set_flag(IN_HANDLER, to_handler);
+        if to_handler == Some(false) {
+            self.set_flag(SELECTED, to_process);
+        }
+    }
+
+    /// Whether a return goes to the process stack, and whether to a handler, by EXC_RETURN.
+    fn returned_to(&self) -> (Option<bool>, Option<bool>) {
+        let bits = self.last_target.map_or(Bits::unknown(Width::Word), |target| self.terms.bits(target));
+        let bit = |low| bits.field(low, 1).value().map(|bit| bit == 1);
+        let to_handler = bit(3).map(|is_thread| !is_thread);
+        let to_process = match (to_handler, bit(2)) {
+            _ if self.processor.has_one_stack => Some(false),
+            (Some(true), _) => Some(false),
+            (Some(false), selected) => selected,
+            (None, _) => None,
+        };
+        (to_process, to_handler)
     }
 
     /// Whether a return uses the newest frame: the stack pointer and EXC_RETURN are those of the entry.
@@ -152,6 +228,7 @@ impl Prover<'_> {
         let address = at.plus(4 * index as u64);
         let access =
             Access { address, value, bytes: 4, kind, guard: None, is_of_stack: true, is_literal: false };
+        self.accesses.push(access);
         self.memory.push(access, &mut self.terms, self.image);
     }
 

@@ -1,6 +1,6 @@
 //! Executes instructions with names instead of numbers.
 
-use super::Prover;
+use super::{Prover, stacks};
 use crate::bits::{Bits, Width};
 use crate::machine::{Condition, Flags, Forgotten, Jump, Machine, Register};
 use crate::memory::{Access, Kind};
@@ -135,7 +135,7 @@ impl Machine for Prover<'_> {
     fn jump(&mut self, target: Term, jump: Jump) {
         self.last_target = Some(target);
         let Some(instruction) = self.now else { return };
-        let Some(next) = instruction.next else { return };
+        let Some(next) = instruction.next.filter(|_| !self.processor.has_security) else { return };
         let address = next.address.get();
         let bits = match jump {
             Jump::Exchanging => Bits::constant(address | u64::from(next.isa.is_thumb())),
@@ -146,6 +146,14 @@ impl Machine for Prover<'_> {
             Jump::Exact => Bits::constant(address),
         };
         self.terms.learn(target, bits);
+    }
+
+    fn write_special(&mut self, number: u32, value: Term) {
+        self.write_stack_register(number, value);
+    }
+
+    fn read_special(&mut self, number: u32) -> Term {
+        self.read_stack_register(number)
     }
 
     fn forget(&mut self, forgotten: Forgotten) {
@@ -167,15 +175,20 @@ impl Prover<'_> {
 
     /// Registers that another mode or stack has of its own.
     pub(super) fn forget_bank(&mut self) {
-        let banked = match self.processor.profile {
-            Profile::M => 13..14,
-            Profile::A32 => 8..15,
-            Profile::A64 => 31..32,
+        self.forget_stacks();
+        self.frames.clear();
+    }
+
+    /// The same, but the frames on the stacks stay.
+    pub(super) fn forget_stacks(&mut self) {
+        let banked: &[usize] = match self.processor.profile {
+            Profile::M => &[13, stacks::MAIN, stacks::PROCESS],
+            Profile::A32 => &[8, 9, 10, 11, 12, 13, 14],
+            Profile::A64 => &[31],
         };
         for register in banked {
             let value = self.terms.unknown(self.width());
-            self.change(register, value);
+            self.change(*register, value);
         }
-        self.frames.clear();
     }
 }

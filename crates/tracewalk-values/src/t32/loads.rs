@@ -3,7 +3,7 @@
 use super::{Thumb, WORD, wide};
 use crate::arm::{Multiple, Single, not_modelled};
 use crate::field::{bit, field};
-use crate::machine::{Machine, Register};
+use crate::machine::{Forgotten, Machine, Register};
 use crate::relation::{Operation, Shift};
 
 /// A6.3.5.
@@ -37,8 +37,8 @@ pub(super) fn dual_exclusive_and_table_branch<M: Machine>(
     let last = Register::of(field::<3, 0>(second));
     let load = bit::<4>(first);
     match (field::<8, 7>(first), field::<5, 4>(first), field::<7, 4>(second)) {
-        // SG.
-        _ if first == 0xe97f && second == 0xe97f => {}
+        // SG, the entry to the secure state.
+        _ if first == 0xe97f && second == 0xe97f => machine.forget(Forgotten::StackPointer),
         // TT, TTT, TTA, TTAT.
         (0b00, 0b00, _) if target == Register::PC => {
             let value = machine.unknown(WORD);

@@ -293,8 +293,10 @@ fn branches_and_control<M: Machine>(thumb: Thumb, machine: &mut M, first: u32, s
         // MSR: of M profile a special register, among them the stack pointers and CONTROL; otherwise the flags and the mode.
         (0b000 | 0b010, 0b011_1000 | 0b011_1001) => {
             machine.set_flags(Flags::Unknown);
-            if field::<7, 0>(second) >= 8 || bit::<4>(first) || field::<11, 8>(second) & 0b0111 != 0 {
-                machine.forget(Forgotten::StackPointer);
+            let number = field::<7, 0>(second);
+            if number >= 8 || bit::<4>(first) || field::<11, 8>(second) & 0b0111 != 0 {
+                let value = machine.read(Register::of(field::<3, 0>(first)));
+                machine.write_special(number, value);
             }
         }
         // Hints, and CPS, which may change the mode of A and R profile.
@@ -307,7 +309,7 @@ fn branches_and_control<M: Machine>(thumb: Thumb, machine: &mut M, first: u32, s
         (0b000 | 0b010, 0b011_1011) => {}
         // MRS.
         (0b000 | 0b010, 0b011_1110 | 0b011_1111) if second & 0xd000 == 0x8000 => {
-            let value = machine.unknown(WORD);
+            let value = machine.read_special(field::<7, 0>(second));
             machine.write(Register::of(field::<11, 8>(second)), value);
         }
         // ERET, SUBS PC, LR.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tracewalk::flow::Element;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::values::{HaltUse, Instruction, Proven, ValueSink, ValueSummary};
+use tracewalk_analysis::values::{HaltUse, Instruction, Proven, Step, ValueSink, ValueSummary};
 use tracewalk_analysis::{CodeInContext, Section};
 
 use super::code::{Place, Rows};
@@ -58,12 +58,12 @@ impl<W: Write> ValueSink for ValuesText<W> {
         writeln!(self.out, "{style}{}{style:#}", rule(&text))
     }
 
-    fn instruction(
-        &mut self,
-        _: CaptureOffset,
-        instruction: &Instruction,
-        proven: &Proven,
-    ) -> io::Result<()> {
+    fn pass(&mut self, record: &FlowRecord) {
+        self.code.element(&record.element);
+    }
+
+    fn step(&mut self, _: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
+        let Step::Instruction(instruction) = step else { return Ok(()) };
         let palette = &self.look.palette;
         let Some(row) = self.rows.row(&self.code, palette, instruction.at) else { return Ok(()) };
         if !self.place.as_ref().is_some_and(|last| last.same_scope(&row.place)) {
