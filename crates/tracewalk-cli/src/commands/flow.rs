@@ -81,7 +81,8 @@ impl Flow {
                 )
             })?;
             session.each_source(messages, |session, source| {
-                let how = self.how();
+                // Symbols tell code and data apart.
+                let how = Follow { names: Some(self.source_dirs.clone()), ..self.how() };
                 let code = session.code(source, how.names.as_deref(), messages)?;
                 let setup = session.value_setup(source, &code, self.dump.as_deref())?;
                 let mut searching = Searching::new(&mut *sink, self.searches(&code)?);

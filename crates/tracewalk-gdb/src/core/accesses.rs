@@ -26,7 +26,7 @@ impl Core<'_> {
 
     /// The next access of watched memory from the place on, or the last one before it.
     pub(crate) fn access(&self, watched: &[Watched], direction: Direction) -> Option<Access> {
-        if watched.is_empty() {
+        if watched.is_empty() || self.has_no_accesses() {
             return None;
         }
         let (place, transfers) = (self.step_number(), &self.kept.transfers);

@@ -60,9 +60,14 @@ impl Prover<'_> {
         };
         if is_tail_chained {
             self.set_flag(IN_HANDLER, Some(true));
+            // It returns as the handler that it follows, or takes the place of, would have.
+            let link = self.last_target.or(self.frames.last().map(|frame| frame.link));
             for register in STACKED {
                 let value = self.terms.unknown(Width::Word);
                 self.change(register, value);
+            }
+            if let Some(link) = link.filter(|_| !self.processor.has_security) {
+                self.change(14, link);
             }
             return;
         }
