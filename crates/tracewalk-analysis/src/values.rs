@@ -93,6 +93,15 @@ pub enum HaltUse {
 
 /// Receives a source's flow with values.
 pub trait ValueSink {
+    /// The output begins.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// A source's records follow.
     ///
     /// # Errors
@@ -123,6 +132,15 @@ pub trait ValueSink {
     ///
     /// If an output cannot be written.
     fn end_section(&mut self, summary: &ValueSummary) -> io::Result<()>;
+
+    /// All sources have been passed, to their ends if `complete`.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl<S: ValueSink + ?Sized> ValueSink for &mut S {

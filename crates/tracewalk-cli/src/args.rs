@@ -348,7 +348,7 @@ pub(crate) struct Flow {
     #[arg(long = "src-lines", help_heading = "Output")]
     pub(crate) source_lines: bool,
 
-    /// Print what was in registers and memory, as far as the path proves it. With --format text or jsonl.
+    /// Print what was in registers and memory, as far as the path proves it.
     #[arg(long, conflicts_with = "source_lines", help_heading = "Output")]
     pub(crate) values: bool,
 

@@ -35,11 +35,25 @@ fn a_program_is_known_from_its_reset_on() {
 }
 
 #[test]
+fn a_table_has_the_same_values_as_the_objects() {
+    let capture = example("m3-etmv3/capture.toml");
+    let table = run(["flow", capture.to_str().unwrap(), "--values", "--format", "json"]);
+    let table = serde_json::from_str::<Value>(&table.stdout).expect("JSON");
+    let rows = table["flow"].as_array().expect("rows");
+    let of = |element: &str| rows.iter().filter(|row| row["element"] == element).collect::<Vec<_>>();
+    let found = instructions(&[capture.to_str().unwrap()]);
+    let addresses = |rows: &[&Value], key: &str| rows.iter().map(|row| row[key].clone()).collect::<Vec<_>>();
+    assert_eq!(addresses(&of("instruction"), "start"), addresses(&found.iter().collect::<Vec<_>>(), "addr"));
+    let known = of("write").iter().filter(|row| !row["value"].is_null()).count();
+    assert_eq!(known, found.iter().map(|found| writes(found).len()).sum::<usize>());
+}
+
+#[test]
 fn formats_without_values_are_refused() {
     let capture = example("m3-etmv3/capture.toml");
-    let outcome = run_with_kinds(["flow", capture.to_str().unwrap(), "--values", "--format", "csv"]);
+    let outcome = run_with_kinds(["flow", capture.to_str().unwrap(), "--values", "--format", "runs"]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-    assert!(mentions(&outcome.stderr, "no_values csv --format"), "{}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, "no_values runs --format"), "{}", outcome.stderr);
 }
 
 /// Runs a program of the corpus and compares what is stated with the record. Returns how many values were known.

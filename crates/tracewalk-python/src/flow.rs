@@ -1,6 +1,7 @@
 //! Program flow as a stream of record batches, made while they are read.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -12,8 +13,9 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tracewalk_analysis::sink::Sink as _;
+use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::table::{Cell, Table as Rows, TakeRows};
+use tracewalk_analysis::values::Proving;
 use tracewalk_report::columns::Batches;
 use tracewalk_report::export::FlowTable;
 use tracewalk_session::{Follow, Request, Session};
@@ -51,13 +53,20 @@ const LOOK: Duration = Duration::from_millis(50);
 
 impl Flow {
     /// Follows a capture that is opened a second time, so that the session can do other work meanwhile.
-    pub(crate) fn begin(py: Python<'_>, request: Request, how: Follow, rows: usize) -> PyResult<Self> {
+    /// With values if `values` has the file of the halted processor's state, or none.
+    pub(crate) fn begin(
+        py: Python<'_>,
+        request: Request,
+        how: Follow,
+        rows: usize,
+        values: Option<Option<PathBuf>>,
+    ) -> PyResult<Self> {
         let watch = Arc::<Watch>::default();
         let (sender, coming) = sync_channel(AHEAD);
         let watched = Arc::clone(&watch);
         thread::Builder::new().name("tracewalk flow".to_owned()).spawn(move || {
             let listener = Listener::new(watched);
-            let followed = guarded(|| follow(request, &how, (rows, &sender), &listener));
+            let followed = guarded(|| follow(request, &how, (rows, &sender), values, &listener));
             // The flow may have been dropped.
             let _ = sender.send(Coming::End(followed, listener.take()));
         })?;
@@ -251,6 +260,7 @@ fn follow(
     request: Request,
     how: &Follow,
     (rows, sender): (usize, &SyncSender<Coming>),
+    values: Option<Option<PathBuf>>,
     listener: &Listener,
 ) -> Result<bool, Problem> {
     let mut session = Session::open_observed(request, listener)?;
@@ -258,13 +268,20 @@ fn follow(
     listener.take();
     let mut flow = FlowTable::new(Sending { sender, size: rows.max(1), open: None });
     let mut complete = true;
-    flow.begin()?;
+    Sink::begin(&mut flow)?;
     session.each_source(listener, |session, source| {
-        let outcome = session.run_observed(source, how, &mut flow, listener)?;
+        let outcome = match &values {
+            None => session.run_observed(source, how, &mut flow, listener)?,
+            Some(dump) => {
+                let code = session.code(source, Some(&[]), listener)?;
+                let setup = session.value_setup(source, &code, dump.as_deref())?;
+                session.run_observed(source, how, &mut Proving::new(setup, &mut flow), listener)?
+            }
+        };
         complete &= outcome.complete;
         Ok::<(), Problem>(())
     })?;
-    flow.finish(complete)?;
+    Sink::finish(&mut flow, complete)?;
     Ok(complete)
 }
 

@@ -201,12 +201,21 @@ impl Session {
     }
 
     /// Program flow, a row for each element, made while it is read: an iterator of tables of `rows` rows.
-    #[pyo3(signature = (*, rows = 16384, names = true))]
-    fn flow(&self, py: Python<'_>, rows: usize, names: bool) -> PyResult<Flow> {
+    /// With `values`, a row for each instruction, and after it for each access to memory and each register that it wrote, as far as
+    /// the path proves it; `dump` has registers and memory of the halted processor.
+    #[pyo3(signature = (*, rows = 16384, names = true, values = false, dump = None))]
+    fn flow(
+        &self,
+        py: Python<'_>,
+        rows: usize,
+        names: bool,
+        values: bool,
+        dump: Option<PathBuf>,
+    ) -> PyResult<Flow> {
         let follow = self.follow.clone();
         let trust = Trust { doubtful: self.doubtful.unwrap_or(Doubtful::Keep), ..follow.trust };
         let follow = Follow { names: follow.names.filter(|_| names), trust, ..follow };
-        Flow::begin(py, self.request.clone(), follow, rows)
+        Flow::begin(py, self.request.clone(), follow, rows, (values || dump.is_some()).then_some(dump))
     }
 
     /// The contents of the capture.

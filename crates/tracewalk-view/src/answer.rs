@@ -12,6 +12,7 @@ use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 use crate::source;
 use crate::timeline;
+use crate::values;
 
 /// A capture that answers questions.
 pub(crate) struct View<'i> {
@@ -57,6 +58,8 @@ impl View<'_> {
                 serde_json::to_value(costs).map_err(|_| Refusal::Nothing)
             }
             "texts" => Ok(recording.texts()),
+            "values" => Ok(values::of(recording, query.step).unwrap_or_default()),
+            "writer" => values::writer(recording, query).ok_or(Refusal::Nothing),
             _ => Err(Refusal::Question),
         }
     }

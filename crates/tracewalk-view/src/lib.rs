@@ -44,6 +44,7 @@ mod serve;
 mod shown;
 mod source;
 mod timeline;
+mod values;
 
 pub use error::ViewError;
 pub use export::{Excerpt, write_page};

@@ -171,7 +171,8 @@ fn prepared(
     let core = source.description.core.as_deref();
     let section = session.section(source, Arc::clone(&code)).to_string();
     let name = core.into_iter().chain(cpu).map(str::to_owned).chain([section]).collect::<Vec<_>>().join(", ");
-    Ok(PreparedSource { source: source.clone(), name, code, whole, overview, key })
+    let values = session.value_setup(source, &code, None)?;
+    Ok(PreparedSource { source: source.clone(), name, code, whole, overview, values, key })
 }
 
 impl Prepared {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tracewalk_analysis::Code;
 use tracewalk_analysis::drive::FlowIndex;
+use tracewalk_analysis::values::ValueSetup;
 use tracewalk_session::{Key, Session, Source};
 
 use crate::coming::Coming;
@@ -19,6 +20,7 @@ pub(crate) struct PreparedSource {
     /// The program that should be followed.
     pub(crate) whole: Arc<Code>,
     pub(crate) overview: Growing,
+    pub(crate) values: ValueSetup,
     /// The key under which the source's data is kept.
     pub(crate) key: Option<Key>,
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tracewalk::flow::{Block, Element, Ending, EventKind};
 use tracewalk_analysis::call_stack::{CallStack, Frame, FrameKind};
 use tracewalk_analysis::drive::{Cursor, FlowIndex, Totals, steps};
+use tracewalk_analysis::values::Near;
 use tracewalk_analysis::{Code, Position};
 
 use crate::frames::Began;
@@ -31,6 +32,8 @@ pub(crate) struct Recording<'i> {
     /// The calls of the steps before this one have been followed.
     followed: u64,
     pub(crate) names: Names,
+    /// What the path proves of registers and memory.
+    pub(crate) values: Near<'i>,
 }
 
 /// The most rows in one answer.
@@ -51,6 +54,7 @@ impl<'i> Recording<'i> {
             code,
             followed: 0,
             names: Names::default(),
+            values: Near::new(prepared.values.clone(), Arc::clone(&prepared.code), index),
         }
     }
 

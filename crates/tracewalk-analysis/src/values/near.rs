@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tracewalk::flow::{Element, Event};
 use tracewalk::span::CaptureOffset;
 
-use super::{Proven, ProvenAccess, Proving, Registers, Step, ValueSetup, ValueSink, ValueSummary};
+use super::{Proven, ProvenAccess, Proving, Register, Registers, Step, ValueSetup, ValueSink, ValueSummary};
 use crate::drive::{Cursor, FlowIndex, steps};
 use crate::record::FlowRecord;
 use crate::sink::Sink as _;
@@ -173,6 +173,25 @@ impl<'i> Near<'i> {
             };
         }
         None
+    }
+
+    /// The last instruction before a step that wrote a register, if it is near.
+    pub fn last_write(&mut self, step: u64, register: Register) -> Option<u64> {
+        self.prove(step, |stretch| &stretch.kept);
+        let before = self.stretch.proven.iter().rev().skip_while(|(number, _)| *number >= step);
+        let wrote =
+            |(_, proven): &&(u64, Proven)| proven.writes.iter().any(|(written, _)| *written == register);
+        before.clone().find(wrote).map(|(number, _)| *number)
+    }
+
+    /// The last step before this one that is proven to store to any of these bytes, if it is near, and whether no later store may have.
+    pub fn last_store(&mut self, step: u64, bytes: &Range<u64>) -> Option<(u64, bool)> {
+        self.prove(step, |stretch| &stretch.covered);
+        let first = self.stretch.covered.start;
+        let (found, _) = self.access(first..step, bytes, true, |access| access.is_store)?;
+        let may_store = |access: &&Access| access.of.is_none_or(|of| of.is_store && of.address.is_none());
+        let later = self.stretch.accesses.iter().filter(|access| found < access.step && access.step < step);
+        Some((found, !later.into_iter().any(|access| may_store(&access))))
     }
 
     /// Proves the values near a step, unless it is among these steps of the last stretch.

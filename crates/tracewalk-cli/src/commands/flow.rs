@@ -77,9 +77,10 @@ impl Flow {
                 Failure::input(
                     "no_values",
                     format!("the format {name} has no values"),
-                    "use --format text or --format jsonl with --values",
+                    "use another --format, such as text or jsonl",
                 )
             })?;
+            sink.begin()?;
             session.each_source(messages, |session, source| {
                 // Symbols tell code and data apart.
                 let how = Follow { names: Some(self.source_dirs.clone()), ..self.how() };
@@ -100,6 +101,7 @@ impl Flow {
                 say_possible(searching.possible(), messages);
                 Ok::<(), Failure>(())
             })?;
+            sink.finish(messages.complete())?;
             view.finish().map_err(Failure::from)
         })
     }

@@ -11,9 +11,11 @@ use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, TakeRows};
+use tracewalk_analysis::values::{Instruction, Proven, Step, ValueSink, ValueSummary};
 use tracewalk_analysis::{Code, CodeInContext, Doubt, DoubtChange, Section};
 
 use super::flow_jsonl::{security_name, stated_level};
+use super::register_name;
 
 /// Writes the table `flow`. Reports of ITMs are in a table of their own.
 #[derive(Debug)]
@@ -153,6 +155,57 @@ impl<R: TakeRows> Sink<FlowRecord> for FlowTable<R> {
 }
 
 impl<R: TakeRows> FlowSink for FlowTable<R> {}
+
+/// A row for each instruction instead of each range, and after it a row for each access to memory and each register that it wrote.
+impl<R: TakeRows> ValueSink for FlowTable<R> {
+    fn begin(&mut self) -> io::Result<()> {
+        Sink::<FlowRecord>::begin(self)
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        Sink::<FlowRecord>::section(self, section)
+    }
+
+    fn element(&mut self, record: &FlowRecord) -> io::Result<()> {
+        match record.element {
+            Element::Block(_) => Ok(()),
+            _ => self.record(*record),
+        }
+    }
+
+    fn pass(&mut self, record: &FlowRecord) {
+        self.doubt.element(&record.element, || record.at);
+        self.code.element(&record.element);
+    }
+
+    fn step(&mut self, at: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
+        let Step::Instruction(Instruction { at: location, bytes, .. }) = step else { return Ok(()) };
+        let doubt = (None, self.doubt.is_open().then_some(true));
+        let isa = Some(location.isa.name());
+        let of = |element| Row { element, start: Some(location.address), isa, ..Row::default() };
+        let end = Some(location.after((*bytes).into()).address);
+        let condition_failed = proven.executed.map(|executed| !executed);
+        self.row(Row { end, instructions: Some(1), condition_failed, ..of("instruction") }, at, doubt)?;
+        for access in &proven.accesses {
+            let (address, bytes) = (access.address.map(Address::new), Some(access.bytes.into()));
+            let (value, store) = (access.value, Some(access.is_store));
+            self.row(Row { address, bytes, value, store, ..of("data") }, at, doubt)?;
+        }
+        for (register, value) in &proven.writes {
+            let name = Some(register_name(*register, location.isa));
+            self.row(Row { name, value: *value, ..of("write") }, at, doubt)?;
+        }
+        Ok(())
+    }
+
+    fn end_section(&mut self, _: &ValueSummary) -> io::Result<()> {
+        Sink::<FlowRecord>::end_section(self)
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        Sink::<FlowRecord>::finish(self, complete)
+    }
+}
 
 impl<R> FlowTable<R> {
     fn event(&self, kind: EventKind) -> Row {

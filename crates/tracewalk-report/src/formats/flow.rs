@@ -51,6 +51,9 @@ pub fn make_values<'a>(
     match format {
         "text" => Some(Box::new(ValuesText::new(out, options.look))),
         "jsonl" => Some(Box::new(ValuesJsonl::new(out))),
+        "csv" => Some(Box::new(FlowTable::new(TableCsv::new(out)))),
+        "parquet" => Some(Box::new(FlowTable::new(TableParquet::new(out)))),
+        "json" => Some(Box::new(FlowTable::new(TablesJson::new(out)))),
         _ => None,
     }
 }

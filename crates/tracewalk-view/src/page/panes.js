@@ -120,6 +120,30 @@ function draw_stack() {
     element("dt", {}, name), element("dd", {}, typeof value === "number" ? show(value) : value)]));
 }
 
+// What the step does, and the registers before it. A click goes to what wrote the value.
+async function load_values() {
+  const step = state.step, values = await ask("values", { step }).catch(() => null);
+  if (step !== state.step) return;
+  $("values-part").hidden = !values;
+  if (!values) return;
+  const fact = (name, value, asked) => {
+    const button = element("button", { title: "Go to what wrote this" }, value ?? "unknown");
+    button.addEventListener("click", () => to_writer(asked));
+    return [element("dt", {}, name), element("dd", { class: value ? "" : "quiet" }, asked ? button : value ?? "unknown")];
+  };
+  $("values").replaceChildren(
+    ...values.writes.flatMap(({ register, value }) => fact(`${register} ←`, value)),
+    ...values.accesses.flatMap(({ store, address, name, bytes, value }) => fact(`${store ? "stores" : "loads"} ${name ?? address ?? "?"}`, value, address && { address, count: bytes })),
+    ...values.registers.flatMap(({ register, value }) => fact(register, value, { what: register })));
+}
+
+async function to_writer(asked) {
+  const { step, certain } = await ask("writer", { step: state.step, ...asked }).catch(() => ({}));
+  if (step == null) return say("No store or write of this is proven near here.");
+  say(certain ? "" : "A store to an unknown address came later, and may have written it.");
+  await go(step);
+}
+
 async function load_costs() {
   const mine = ++panes.costs;
   $("unit").textContent = "counting …";
@@ -165,7 +189,7 @@ function mark_text() {
 }
 
 function listen_panes() {
-  on("place", () => { draw_stack(); mark_text(); load_panes(); });
+  on("place", () => { draw_stack(); mark_text(); load_values(); load_panes(); });
   on("source", () => { panes.file = panes.function = null; load_costs(); load_texts(); });
   $("lines").addEventListener("dblclick", event => {
     const line = event.target.closest(".line")?.dataset.line;
