@@ -98,6 +98,67 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
     }
 }
 
+/// Makes traces of some of these crashes, without what a debugger saved, and calls `each` with the capture.
+fn each_trace_alone(mut each: impl FnMut(&str, &Path, Option<(&str, &str)>)) {
+    // Another fault could have been escalated to a HardFault at the same instruction.
+    const UNPROVEN: [&str; 4] = ["m3-divide", "m4-divide", "m3-bus-fault", "m4-bus-fault"];
+    let folder = tempfile::tempdir().unwrap();
+    let generator = assert_cmd::cargo::cargo_bin!("tracewalk").with_file_name("tracewalk-generate");
+    for (name, kind, line, _) in SCENARIOS.iter().filter(|(name, ..)| !name.starts_with("m0")) {
+        let expected = (!UNPROVEN.contains(name)).then_some((*kind, *line));
+        let core = format!("etmv3,cpu=cortex-{}", &name[..2]);
+        // Interrupt numbers of ETMv4 are others than the record's.
+        let units = [core.as_str(), "etmv4,cpu=cortex-m33"];
+        for unit in units.into_iter().take(if *kind == "missing_handler" { 1 } else { 2 }) {
+            let capture = folder.path().join(format!("{name}-{}", &unit[..5]));
+            let record = program(name).with_file_name(name).with_extension("record");
+            let mut command = std::process::Command::new(&generator);
+            command.args(["capture", "--protocol", unit, "--output"]).arg(&capture);
+            let made = command.arg("--record").arg(record).arg("--elf").arg(program(name)).output();
+            let made = made.expect("`cargo test --workspace` has built the generator");
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            each(name, &capture, expected);
+        }
+    }
+}
+
+/// The kind of a cause, and the line of its place.
+fn stated(crash: &Value) -> Option<(String, String)> {
+    let cause = crash["cause"].as_object()?;
+    let file = cause["at"]["file"].as_str().unwrap_or_default().rsplit('/').next()?;
+    Some((cause["kind"].as_str()?.to_owned(), format!("{file}:{}", cause["at"]["line"])))
+}
+
+#[test]
+fn the_trace_alone_proves_a_cause_by_its_values() {
+    each_trace_alone(|name, capture, expected| {
+        let found = stated(&crash(&["crash".into(), capture.join("capture.toml")]));
+        let expected = expected.map(|(kind, line)| (kind.to_owned(), line.to_owned()));
+        assert_eq!(found, expected, "{name} {}", capture.display());
+    });
+}
+
+#[test]
+fn a_damaged_trace_alone_has_the_same_cause_or_none() {
+    let mut seed = 1_u32;
+    each_trace_alone(|name, capture, _| {
+        let arguments = ["crash".into(), capture.join("capture.toml")];
+        let (right, file) = (stated(&crash(&arguments)), capture.join("trace.bin"));
+        let whole = std::fs::read(&file).unwrap();
+        for _ in 0..12 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let bit = seed as usize / 256 % (8 * whole.len());
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&file, damaged).unwrap();
+            let outcome = run(arguments.iter().chain(&["--format", "json"].map(PathBuf::from)));
+            let found = serde_json::from_str::<Value>(&outcome.stdout).ok().and_then(|crash| stated(&crash));
+            assert!(found.is_none() || found == right, "{name} bit {bit}: {found:?}");
+        }
+        std::fs::write(&file, whole).unwrap();
+    });
+}
+
 /// An ETMv4 exception packet names no handler, and Armv8-M has a stack limit and stacks nothing below it.
 #[tracewalk_corpus::test]
 fn crashes_in_etmv4_have_their_cause() {

@@ -1,7 +1,7 @@
 //! The elements of program flow → the steps of a path.
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind};
-use tracewalk::ids::{Address, ContextId, Isa, Location};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Class};
 use tracewalk::program::Program;
 
@@ -42,8 +42,10 @@ impl Walk {
             Element::Gap(_) => self.gap(steps),
             Element::Event(event) => match event.kind {
                 EventKind::TraceOn(_) if self.has_begun => self.gap(steps),
-                EventKind::Exception { preferred_return, handler, .. } => {
-                    self.exception(preferred_return, handler, steps)
+                EventKind::Exception { exception, preferred_return, handler } => {
+                    // A fault may be that a branch went to an address that is not of Thumb.
+                    let is_fault = exception.is_none_or(|exception| matches!(exception, Exception::M(3..=6)));
+                    self.exception(preferred_return, handler, is_fault, steps)
                 }
                 EventKind::ExceptionReturn => {
                     self.complete(None, steps);
@@ -95,12 +97,13 @@ impl Walk {
         &mut self,
         returns_to: Option<Address>,
         handler: Option<Location>,
+        is_fault: bool,
         steps: &mut Vec<Step>,
     ) -> usize {
         // The processor had gone on to the place where the exception returns to.
         let isa = self.place.map(|place| place.isa).or(self.is_m_profile.then_some(Isa::T32));
         let next = returns_to.zip(isa).map(|(address, isa)| Location::new(address, isa));
-        self.complete(next.filter(|_| !self.has_returned), steps);
+        self.complete(next.filter(|_| !self.has_returned && !is_fault), steps);
         // A second exception before the handler's first instruction took its place.
         let is_late = self.exception.is_some_and(|before| before == returns_to);
         steps.push(Step::Exception { returns_to, is_tail_chained: self.has_returned || is_late });

@@ -16,10 +16,11 @@ impl Look<'_> {
         const AFTER_BRANCH: u32 = state::IACCVIOL | state::IBUSERR | state::UNDEFINSTR | state::INVSTATE;
         let to = self.taken.returns_to?;
         // The trace has to report the branch's target as well as the place at which the exception was taken.
-        if let Some(Happened::NoCode(went_to)) = self.before.last()
-            && *went_to != to
-        {
-            return None;
+        match self.before.last() {
+            Some(Happened::NoCode(went_to)) if *went_to != to => return None,
+            // The value that it branched to is the other source.
+            _ if self.is_by_trace_alone() && !self.goes_to(replay, to) => return None,
+            _ => {}
         }
         let target = self.target(to)?;
         let mut proof = self.status_with(AFTER_BRANCH)?;
@@ -37,6 +38,13 @@ impl Look<'_> {
             Some(register) => self.bad_branch(replay, (index, register), (to, target), proof),
             None => self.bad_return(replay, index, (to, target), proof),
         }
+    }
+
+    /// Whether the path proves that the last instruction branches to this address: by a register, or by what it loaded.
+    fn goes_to(&self, replay: &Replay, to: Address) -> bool {
+        let branch = replay.steps.last().and_then(|branch| branch.effect.branches_to);
+        let value = self.proven.and_then(|proven| proven[usize::from(branch.unwrap_or(PC))]);
+        value.is_some_and(|value| Address::from(value & !1) == to)
     }
 
     fn bad_branch(

@@ -30,8 +30,8 @@ impl Look<'_> {
         if let Some(cause) = self.stack_limit() {
             return Some(cause);
         }
-        // Two sources have to agree on the address at which the exception was taken.
-        if self.frame.is_none() && !self.states_return {
+        // Two sources have to agree on the address at which the exception was taken: else the values there have to explain it.
+        if self.is_by_trace_alone() && self.proven.is_none() {
             return None;
         }
         let replay = Replay::new(steps, self.end(), &|at| self.constant(at));

@@ -195,6 +195,13 @@ pub enum Evidence {
         /// The value.
         value: u32,
     },
+    /// A core register that the path proves, when the exception was taken.
+    Proven {
+        /// The register's name.
+        name: &'static str,
+        /// The value.
+        value: u32,
+    },
     /// A symbol of the image.
     Symbol {
         /// The symbol's name.

@@ -1,6 +1,6 @@
 //! The exception was taken at an instruction of the program: the fault of that instruction.
 
-use tracewalk::ids::{Address, Isa};
+use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::isa::{self, Raises};
 
 use super::evidence::{Cause, CauseKind, Evidence, Holder, Role};
@@ -8,6 +8,9 @@ use super::look::{self, Look, frame_word};
 use super::replay::{Replay, Step};
 use super::state::{self, CPUID, MPU_CTRL};
 use super::thumb::{Base, Effect, Operand, SP, Transfer};
+
+/// The number of UsageFault.
+const USAGE_FAULT: u16 = 6;
 
 /// The functions that the run-time ABI calls for a division by zero (IHI 0043E, 5.3.1).
 const DIVISION_TRAPS: [&str; 2] = ["__aeabi_idiv0", "__aeabi_ldiv0"];
@@ -41,6 +44,8 @@ impl Look<'_> {
         let status = self.snapshot.fault_status();
         let mut cause = if known.raises == Some(Raises::Undefined) {
             self.undefined(at, &step, replay)
+        } else if self.is_by_trace_alone() {
+            self.by_values(at, &step)
         } else if status.is_set(state::DIVBYZERO) {
             self.division(at, &step)
         } else if status.is_set(state::UNALIGNED) {
@@ -93,6 +98,18 @@ impl Look<'_> {
         let before = at.low_word().wrapping_sub(2);
         let is_call = matches!(self.code.program.code(Address::from(before)), Some([_, SVC, ..]));
         is_call && replay.steps.last().is_none_or(|last| last.at == before)
+    }
+
+    /// A usage fault of an instruction that is defined is a division by zero or an unaligned access (DDI 0403E, B1.5.14), by the values
+    /// that the path proves.
+    fn by_values(&self, at: Address, step: &Step) -> Option<Cause> {
+        self.exception.filter(|exception| *exception == Exception::M(USAGE_FAULT) && !step.effect.opaque)?;
+        let is_zero = |register: u8| self.end()[usize::from(register)] == Some(0);
+        if step.effect.divides_by.is_some_and(is_zero) {
+            return self.division(at, step);
+        }
+        self.accessed(step).and_then(|accessed| accessed.address)?;
+        self.unaligned(at, step)
     }
 
     /// UDF. In the function that is called for a division by zero, it reports the division.

@@ -28,6 +28,8 @@ pub(super) struct Look<'a> {
     /// The path before the exception.
     pub(super) before: &'a [&'a Happened],
     pub(super) states_return: bool,
+    /// The registers that the path proves.
+    pub(super) proven: Option<Registers>,
 }
 
 impl Look<'_> {
@@ -41,7 +43,8 @@ impl Look<'_> {
         /// EXC_RETURN, bit 4: the frame has no floating-point registers.
         const BASIC_FRAME: u32 = 1 << 4;
         const ALIGNED: u32 = 1 << 9;
-        let mut end = Registers::default();
+        let mut end = self.proven.unwrap_or_default();
+        end[usize::from(PC)] = None;
         let Some(StackedFrame { address, words: [r0, r1, r2, r3, r12, link, _, status] }) = self.frame else {
             return end;
         };
@@ -66,6 +69,11 @@ impl Look<'_> {
         region.bytes().get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 
+    /// Whether the exception's place and the registers are only what the trace shows.
+    pub(super) const fn is_by_trace_alone(&self) -> bool {
+        self.frame.is_none() && !self.states_return
+    }
+
     /// Whether the last instruction is a branch to a computed address, so that the exception was taken at its target.
     pub(super) fn ends_in_branch(&self) -> bool {
         let last = self.before.iter().rev().find(|piece| !matches!(piece, Happened::NoCode(_)));
@@ -82,9 +90,13 @@ impl Look<'_> {
 
     /// A register when the exception was taken.
     pub(super) fn register(&self, register: u8) -> Option<Evidence> {
-        const NAMES: [&str; 13] =
-            ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12"];
-        let frame = self.frame?;
+        const NAMES: [&str; 15] =
+            ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "sp", "lr"];
+        let name = *NAMES.get(usize::from(register))?;
+        let Some(frame) = self.frame else {
+            let value = self.proven?[usize::from(register)]?;
+            return Some(Evidence::Proven { name, value });
+        };
         let stacked = match register {
             0..=3 => Some(usize::from(register)),
             12 => Some(4),
@@ -95,7 +107,7 @@ impl Look<'_> {
             return Some(frame_word(frame, index));
         }
         let value = self.snapshot.registers.get(usize::from(register)).copied().flatten()?;
-        Some(Evidence::Register { name: NAMES.get(usize::from(register))?, value })
+        Some(Evidence::Register { name, value })
     }
 
     /// The fault status as evidence; empty if it is not known. `None` if it is known and none of these flags is set.

@@ -60,6 +60,7 @@ use ending::{ending, frame, number, returns_to, stacked};
 pub use evidence::{Cause, CauseKind, Evidence, Holder, Role, Target};
 use handlers::{RESET, is_fault};
 use look::Look;
+pub use replay::Registers;
 pub use state::{FaultStatus, Snapshot, StackedFrame, StatusRegister};
 use trail::{Happened, Taken, Trail};
 pub use trail::{PathItem, Running};
@@ -129,6 +130,8 @@ pub struct CrashRecorder {
     /// Whether the trace itself states where exceptions were taken, apart from the code that ran before.
     states_return: bool,
     trail: Trail,
+    /// What the path proves of the registers when each of the last exceptions was taken, the newest first.
+    proven: Vec<Registers>,
 }
 
 impl CrashRecorder {
@@ -136,7 +139,7 @@ impl CrashRecorder {
     /// do.
     #[must_use]
     pub fn new(code: Arc<Code>, states_return: bool) -> Self {
-        Self { trail: Trail::new(Arc::clone(&code)), code, states_return }
+        Self { trail: Trail::new(Arc::clone(&code)), code, states_return, proven: Vec::new() }
     }
 
     /// Takes the next element.
@@ -178,6 +181,7 @@ impl CrashRecorder {
             frame,
             before,
             states_return,
+            proven: self.proven_at(&pieces, index),
         };
         let steps = look.steps();
         let last = look::listed(&steps);
@@ -205,6 +209,12 @@ impl CrashRecorder {
         })
     }
 
+    /// The registers that the path proves when the exception at this index was taken, if any of them is.
+    fn proven_at(&self, pieces: &[&Happened], index: usize) -> Option<Registers> {
+        let later = pieces.get(index + 1..)?.iter().filter(|piece| matches!(piece, Happened::Taken(_)));
+        self.proven.get(later.count()).filter(|registers| registers.iter().any(Option::is_some)).copied()
+    }
+
     /// The end of the trace, and whether the saved state of the processor can be of that moment.
     #[must_use]
     pub fn end(&self, snapshot: &Snapshot) -> TraceEnd {
@@ -225,6 +235,7 @@ impl CrashRecorder {
             frame: None,
             before: pieces,
             states_return: false,
+            proven: None,
         };
         let halted = snapshot.registers[15].map(Address::from);
         // Without the vector table, the trace may show that the processor was halted at a handler.
@@ -276,6 +287,20 @@ pub struct CrashRecording {
 }
 
 impl CrashRecording {
+    /// Whether the last source ended in a fault whose cause is not known yet.
+    #[must_use]
+    pub fn lacks_cause(&self, snapshot: &Snapshot) -> bool {
+        let crash = self.sources.last().and_then(|(_, recorder)| recorder.finish(snapshot));
+        crash.is_some_and(|crash| crash.cause.is_none() && crash.at.is_some())
+    }
+
+    /// States the registers that the last source's path proves when each of its last exceptions was taken, the newest first.
+    pub fn prove(&mut self, registers: Vec<Registers>) {
+        if let Some((_, recorder)) = self.sources.last_mut() {
+            recorder.proven = registers;
+        }
+    }
+
     /// The end of each source's trace. `doubts` are those that are known of each source already.
     #[must_use]
     pub fn ends(&self, snapshot: &Snapshot, doubts: Vec<Vec<Doubt>>) -> Vec<TraceEnd> {

@@ -14,7 +14,7 @@ use tracewalk::span::StreamOffset;
 use super::thumb::{Base, Effect, Operand, Operation, PC, Source, Transfer};
 
 /// The core registers, as far as they are known.
-pub(super) type Registers = [Option<u32>; 16];
+pub type Registers = [Option<u32>; 16];
 
 /// An instruction that ran.
 #[derive(Clone, Debug)]

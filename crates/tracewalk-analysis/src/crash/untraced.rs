@@ -69,6 +69,7 @@ impl Halted<'_> {
             frame: frame.map(|frame| frame.stacked),
             before: &[],
             states_return: false,
+            proven: None,
         };
         let cause = self.cause(&look);
         let status = snapshot.fault_status();

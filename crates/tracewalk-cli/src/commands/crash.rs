@@ -1,6 +1,6 @@
 //! `crash`: how a program crashed, and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracewalk_analysis::crash::{CrashRecording, Snapshot};
 use tracewalk_report::export::CrashReport;
 use tracewalk_session::{Follow, Session};
@@ -60,7 +60,7 @@ impl Crash {
                 let found = session.untraced(&snapshot, &self.follow.source_dirs, messages)?;
                 CrashReport::untraced(found.section, found.crash, found.doubts)
             }
-            false => traced(&mut session, &snapshot, &how, messages)?,
+            false => traced(&mut session, (&snapshot, self.dump.as_deref()), &how, messages)?,
         };
         let output = self.output.as_deref();
         write_to(output, |out| (self.format.make)(out, &report, look_for(output), self.table))?;
@@ -72,7 +72,7 @@ impl Crash {
 /// Follows each source to its end.
 fn traced(
     session: &mut Session,
-    snapshot: &Snapshot,
+    (snapshot, dump): (&Snapshot, Option<&Path>),
     how: &Follow,
     messages: &Messages,
 ) -> Result<CrashReport, Failure> {
@@ -80,6 +80,10 @@ fn traced(
     let mut doubts = Vec::new();
     session.each_source(messages, |session, source| {
         let outcome = session.run_observed(source, how, &mut recording, messages)?;
+        if recording.lacks_cause(snapshot) {
+            let registers = session.proven_at_exceptions(source, &outcome.code, dump)?;
+            recording.prove(registers);
+        }
         doubts.push(session.doubts_of_end(source, how, &outcome, messages)?);
         Ok::<(), Failure>(())
     })?;

@@ -287,6 +287,9 @@ fn evidence_json(evidence: &Evidence) -> Value {
         Evidence::Register { name, value } => {
             json!({ "kind": "register", "name": name, "value": word(*value) })
         }
+        Evidence::Proven { name, value } => {
+            json!({ "kind": "proven", "name": name, "value": word(*value) })
+        }
         Evidence::Symbol { name, start, end } => {
             json!({ "kind": "symbol", "name": name, "start": address(*start), "end": address(*end) })
         }

@@ -255,6 +255,10 @@ fn evidence_cells(evidence: &Evidence) -> [Cell; PROOF.len()] {
             *kind = "register".into();
             [*name, *value] = [(&**register).into(), (*word).into()];
         }
+        Evidence::Proven { name: register, value: word } => {
+            *kind = "proven".into();
+            [*name, *value] = [(&**register).into(), (*word).into()];
+        }
         Evidence::Symbol { name: symbol, start, end: after } => {
             *kind = "symbol".into();
             [*name, *address, *end] = [(&**symbol).into(), (*start).into(), (*after).into()];

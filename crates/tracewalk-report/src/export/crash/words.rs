@@ -180,6 +180,7 @@ pub(super) fn evidence(code: &Code, evidence: &Evidence) -> String {
             format!("{at}  {holder}: {} 0x{value:08x}", role_name(*role))
         }
         Evidence::Register { name, value } => format!("register {name} = 0x{value:08x}"),
+        Evidence::Proven { name, value } => format!("register {name} = 0x{value:08x}, by the path"),
         Evidence::Symbol { name, start, end } => format!("{start}  symbol `{name}`, up to {end}"),
         Evidence::Repeated { start, last, times } => {
             format!("{start}  trace: the loop from here to {last} ran at least {times} times")
