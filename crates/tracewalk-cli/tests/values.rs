@@ -39,12 +39,15 @@ fn a_table_has_the_same_values_as_the_objects() {
     let capture = example("m3-etmv3/capture.toml");
     let table = run(["flow", capture.to_str().unwrap(), "--values", "--format", "json"]);
     let table = serde_json::from_str::<Value>(&table.stdout).expect("JSON");
-    let rows = table["flow"].as_array().expect("rows");
-    let of = |element: &str| rows.iter().filter(|row| row["element"] == element).collect::<Vec<_>>();
+    let rows = table["tables"][0]["rows"].as_array().expect("rows");
+    let of = |element: &str, name: &str| {
+        let rows = rows.iter().filter(|row| row["element"] == element);
+        rows.map(|row| row[name].clone()).collect::<Vec<_>>()
+    };
     let found = instructions(&[capture.to_str().unwrap()]);
-    let addresses = |rows: &[&Value], key: &str| rows.iter().map(|row| row[key].clone()).collect::<Vec<_>>();
-    assert_eq!(addresses(&of("instruction"), "start"), addresses(&found.iter().collect::<Vec<_>>(), "addr"));
-    let known = of("write").iter().filter(|row| !row["value"].is_null()).count();
+    let addresses = found.iter().map(|found| found["addr"].clone()).collect::<Vec<_>>();
+    assert_eq!(of("instruction", "start"), addresses);
+    let known = of("write", "value").iter().filter(|value| !value.is_null()).count();
     assert_eq!(known, found.iter().map(|found| writes(found).len()).sum::<usize>());
 }
 

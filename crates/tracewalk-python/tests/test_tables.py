@@ -107,6 +107,15 @@ def test_program_flow_is_the_commands(capture, command):
     assert flow.complete is True
 
 
+def test_values_are_the_commands(command):
+    capture = example("m3-etmv3")
+    whole = pyarrow.table(tracewalk.open(capture).flow(values=True))
+    _, output, _ = command("flow", capture, "--values", "--format", "parquet")
+    assert plain(whole).equals(plain(parquet(output)))
+    written = [row for row in whole.to_pylist() if row["element"] == "write"]
+    assert sum(row["value"] is not None for row in written) > 10_000
+
+
 def test_parts_differences_and_checks_are_the_commands(command, tmp_path):
     capture = example("m3-etmv3")
     session = tracewalk.open(capture)

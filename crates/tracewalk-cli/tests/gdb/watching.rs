@@ -1,5 +1,4 @@
-//! Watchpoints: in both directions GDB stops at the accesses that data trace reported. Without data trace it
-//! prints why it cannot.
+//! Watchpoints: in both directions GDB stops at the accesses that data trace reported, or that the path proves.
 
 use tracewalk_generate::path::Step;
 
@@ -78,11 +77,17 @@ fn the_server_stops_at_each_access_on_the_side_that_gdb_steps_over_it_from() {
 
 #[test]
 #[ignore = "needs gdb-multiarch"]
-fn without_data_trace_gdb_prints_that_nothing_can_be_watched() {
-    let commands = ["watch *(int *) 0x20000000", "continue", "next", "delete", "continue"];
+fn without_data_trace_proven_stores_are_watched_in_both_directions() {
+    let read = "printf \"\\n@%x\\n\", ticks";
+    let forward = ["continue", read].repeat(3);
+    let backward = ["reverse-continue", read].repeat(2);
+    let commands = [&["set $step = 100", "watch ticks"][..], &forward, &backward].concat();
     let text = gdb(M3, &commands);
+    // Each SysTick adds one. Going back, GDB undoes the last change first.
+    assert_eq!(marked(&text), [1, 2, 3, 2, 1], "{text}");
+    let text = gdb(M3, &["set $step = 17000", "watch *(int *) 0x2000e000", "continue", "delete", "reverse-continue"]);
     assert_eq!(text.matches("no loads").count(), 1, "{text}");
-    assert_eq!(text.matches("reverse-execution").count(), 1, "{text}");
+    assert_eq!(text.matches("reverse-execution").count(), 2, "{text}");
 }
 
 #[test]

@@ -109,6 +109,16 @@ def use(browser, url):
     assert browser.evaluate("state.here.row.text").startswith("bl"), "it is a call"
     second = search(browser, "crc32")
     expect(second, entered, "the next entry from the call")
+    # A value leads to what wrote it.
+    go(browser, 700)
+    browser.wait("$('values').querySelector('button')", "values")
+    register, value = browser.evaluate("[...$('values').children].slice(-2).map(made => made.textContent)")
+    browser.evaluate("[...$('values').querySelectorAll('button')].at(-1).click()")
+    browser.wait("state.step < 700", "what wrote it")
+    settle(browser)
+    browser.wait(f"[...$('values').querySelectorAll('dt')].some(made => made.textContent === '{register} ←')", "the write")
+    written = browser.evaluate(f"[...$('values').querySelectorAll('dt')].find(made => made.textContent === '{register} ←').nextSibling.textContent")
+    expect(written, value, "the value that was written")
     # The search also takes addresses, lines and instruction numbers.
     expect(here_after(browser, row["address"])["address"], row["address"], "an address")
     found = here_after(browser, f"{row['file'].split('/')[-1]}:{row['line']}")
