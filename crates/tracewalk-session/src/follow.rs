@@ -272,24 +272,38 @@ impl<'a> Following<'a> {
         follower: &mut Follower<'_>,
         input: &Input<'_>,
         code: &Code,
-        sink: &mut (impl FlowSink + ?Sized),
+        sink: &mut impl FlowSink,
         seen: &mut Seen<'_>,
     ) -> io::Result<()> {
+        let mut reader = Reader::new(self.trust.doubtful, sink.weighs_doubt());
         let needs_places = sink.needs_places();
+        self.logs(follower, input, code, needs_places, seen, &mut |log| reader.part(log, sink))?;
+        reader.finish(sink)?;
+        seen.left_out(reader.left_out(), self.trust.doubtful, sink);
+        Ok(())
+    }
+
+    /// Lets threads write logs. It is compiled once for all sinks.
+    fn logs(
+        self,
+        follower: &mut Follower<'_>,
+        input: &Input<'_>,
+        code: &Code,
+        needs_places: bool,
+        seen: &mut Seen<'_>,
+        read: &mut dyn FnMut(Log) -> io::Result<()>,
+    ) -> io::Result<()> {
         // Memory is checked at the end of each segment.
         let is_limited = self.session.request.limit.share().is_some();
         let growth = if needs_places || is_limited { Growth::LongLines } else { Growth::Lines };
         let spread = self.session.spread(self.threads, code).growing(growth);
-        let mut reader = Reader::new(self.trust.doubtful, sink.weighs_doubt());
         let noting = if needs_places { Noting::Places } else { Noting::Passages };
         let empty = InFile { part: Log::new(noting), buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
             seen.part(&part);
-            reader.part(part.part.part, sink)
+            read(part.part.part)
         })?;
         seen.place_doubt();
-        reader.finish(sink)?;
-        seen.left_out(reader.left_out(), self.trust.doubtful, sink);
         Ok(())
     }
 

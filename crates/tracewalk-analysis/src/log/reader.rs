@@ -73,6 +73,9 @@ enum Note<'a> {
     Record(FlowRecord),
 }
 
+/// All places.
+const EVERYTHING: StreamOffset = StreamOffset(u64::MAX);
+
 /// The furthest before the newest byte that a loss found there may begin.
 const LATE: u64 = 1 << 14;
 
@@ -102,7 +105,7 @@ impl Reader {
     /// # Errors
     ///
     /// The first error of the sink.
-    pub fn part<S: FlowSink + ?Sized>(&mut self, log: Log, sink: &mut S) -> io::Result<()> {
+    pub fn part<S: FlowSink>(&mut self, log: Log, sink: &mut S) -> io::Result<()> {
         let generation = self.update(&log.known.numbers);
         let marks = match self.treatment {
             Treatment::Kept => Vec::new(),
@@ -113,7 +116,7 @@ impl Reader {
             self.mark(&mark, sink)?;
         }
         if self.weighs || self.treatment == Treatment::Kept {
-            self.hand_on(usize::MAX, |_| true, sink)
+            self.hand_on(usize::MAX, EVERYTHING, sink)
         } else {
             self.hand_on_old(sink)
         }
@@ -124,8 +127,8 @@ impl Reader {
     /// # Errors
     ///
     /// The first error of the sink.
-    pub fn finish<S: FlowSink + ?Sized>(&mut self, sink: &mut S) -> io::Result<()> {
-        self.hand_on(usize::MAX, |_| true, sink)
+    pub fn finish<S: FlowSink>(&mut self, sink: &mut S) -> io::Result<()> {
+        self.hand_on(usize::MAX, EVERYTHING, sink)
     }
 
     /// The number of instructions that were left out.
@@ -135,55 +138,56 @@ impl Reader {
     }
 
     /// Takes a gap or a proof of the newest part: the notes before it become certain, or fall into doubt.
-    fn mark<S: FlowSink + ?Sized>(&mut self, mark: &Other, sink: &mut S) -> io::Result<()> {
+    fn mark<S: FlowSink>(&mut self, mark: &Other, sink: &mut S) -> io::Result<()> {
         let entry = mark.entry as usize;
         let before = self.doubt;
         let change = self.doubt.element(&mark.element, || mark.at);
         if self.weighs {
-            self.hand_on(entry + 1, |_| true, sink)?;
+            self.hand_on(entry + 1, EVERYTHING, sink)?;
         } else if let Some(DoubtChange::Begins { .. }) = change {
             self.trusted.go_on(before);
             self.weighs = true;
-            self.hand_on(entry + 1, |_| true, sink)?;
+            self.hand_on(entry + 1, EVERYTHING, sink)?;
         } else if matches!(mark.element, Element::Proof(_)) {
             let proven = mark.element.span().start;
-            self.hand_on(entry, |end| end <= proven, sink)?;
+            self.hand_on(entry, proven, sink)?;
         }
         self.weighs = self.doubt.is_open();
         Ok(())
     }
 
     /// Hands on the parts that doubt can no longer reach, so that memory is bounded.
-    fn hand_on_old<S: FlowSink + ?Sized>(&mut self, sink: &mut S) -> io::Result<()> {
+    fn hand_on_old<S: FlowSink>(&mut self, sink: &mut S) -> io::Result<()> {
         let Some(newest) = self.waiting.back().map(|notes| notes.log.newest) else { return Ok(()) };
         let certain = newest.0.saturating_sub(Doubt::REACH + LATE);
         let is_old = |notes: &Notes| notes.log.newest.0 + PASSAGE < certain;
         while self.waiting.front().is_some_and(is_old) {
-            self.hand_on_first(usize::MAX, |_| true, sink)?;
+            self.hand_on_first(usize::MAX, EVERYTHING, sink)?;
         }
         Ok(())
     }
 
-    /// Hands on waiting notes, up to this entry of the newest part, as long as they end at an allowed place.
-    fn hand_on<S: FlowSink + ?Sized>(
+    /// Hands on waiting notes, up to this entry of the newest part, as long as they end by a place.
+    fn hand_on<S: FlowSink>(
         &mut self,
         entry: usize,
-        is_allowed: impl Fn(StreamOffset) -> bool,
+        up_to: StreamOffset,
         sink: &mut S,
     ) -> io::Result<()> {
         while self.waiting.len() > 1 {
-            if !self.hand_on_first(usize::MAX, &is_allowed, sink)? {
+            if !self.hand_on_first(usize::MAX, up_to, sink)? {
                 return Ok(());
             }
         }
-        self.hand_on_first(entry, is_allowed, sink).map(drop)
+        self.hand_on_first(entry, up_to, sink).map(drop)
     }
 
-    /// Hands on waiting notes of the oldest part up to this entry, as long as they are allowed. Returns whether all of them were.
-    fn hand_on_first<S: FlowSink + ?Sized>(
+    /// Hands on waiting notes of the oldest part up to this entry, as long as they end by a place. Returns whether all of them do.
+    #[inline(never)]
+    fn hand_on_first<S: FlowSink>(
         &mut self,
         entry: usize,
-        is_allowed: impl Fn(StreamOffset) -> bool,
+        up_to: StreamOffset,
         sink: &mut S,
     ) -> io::Result<bool> {
         let Self { waiting, names, trusted, weighs, treatment, is_in_context, .. } = self;
@@ -194,7 +198,7 @@ impl Reader {
         while notes.entry < end {
             // Most notes are passages without doubt.
             if !*weighs && notes.log.places.is_empty() {
-                let all = notes.hand_on_passages(end, (named, *is_in_context), &is_allowed, sink)?;
+                let all = notes.hand_on_passages(end, (named, *is_in_context), up_to, sink)?;
                 if !all {
                     return Ok(false);
                 }
@@ -202,27 +206,12 @@ impl Reader {
                     break;
                 }
             }
-            let Some((note, ends)) = notes.peek(named) else { break };
-            if !is_allowed(ends) {
-                return Ok(false);
+            // The others are not compiled for each sink.
+            match notes.hand_on_note(named, up_to, (trusted, *weighs, *treatment), is_in_context, sink)? {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                None => break,
             }
-            let was_in_context = is_in_context.0;
-            match note {
-                Note::Passage(repeated) if *weighs => {
-                    let mut records = repeated.records();
-                    records.try_for_each(|record| weigh(record, trusted, *treatment, is_in_context, sink))?;
-                }
-                Note::Record(record) if *weighs => {
-                    weigh(record, trusted, *treatment, is_in_context, sink)?;
-                }
-                Note::Passage(repeated) if was_in_context && repeated.states_context() => {
-                    let mut records = repeated.records();
-                    records.try_for_each(|record| is_in_context.hand_on(record, false, sink))?;
-                }
-                Note::Passage(repeated) => sink.passage(&repeated)?,
-                Note::Record(record) => is_in_context.hand_on(record, false, sink)?,
-            }
-            notes.advance();
         }
         if notes.entry >= notes.log.entries.len() {
             waiting.pop_front();
@@ -252,12 +241,12 @@ impl Reader {
 }
 
 /// Hands on a record near doubt.
-fn weigh<S: FlowSink + ?Sized>(
+fn weigh(
     record: FlowRecord,
     trusted: &mut Trusted,
     treatment: Treatment,
     is_in_context: &mut InContext,
-    sink: &mut S,
+    sink: &mut dyn FlowSink,
 ) -> io::Result<()> {
     if treatment == Treatment::Marked {
         trusted.weigh(record, &mut |record, is_doubtful| is_in_context.hand_on(record, is_doubtful, sink))
@@ -268,11 +257,11 @@ fn weigh<S: FlowSink + ?Sized>(
 
 impl InContext {
     /// Hands on a record.
-    fn hand_on<S: FlowSink + ?Sized>(
+    fn hand_on(
         &mut self,
         record: FlowRecord,
         is_doubtful: bool,
-        sink: &mut S,
+        sink: &mut dyn FlowSink,
     ) -> io::Result<()> {
         if let Element::Event(event) = &record.element
             && let EventKind::Context { context_id, vmid, .. } = event.kind
@@ -284,13 +273,14 @@ impl InContext {
 }
 
 impl Notes {
-    /// Hands on passages with numbers up to this entry, or up to the first other note. Returns whether all of them were allowed.
+    /// Hands on passages with numbers up to this entry, or up to the first other note. Returns whether all of them end by
+    /// a place.
     #[inline]
-    fn hand_on_passages<S: FlowSink + ?Sized>(
+    fn hand_on_passages<S: FlowSink>(
         &mut self,
         end: usize,
         (named, is_in_context): (&[Named], InContext),
-        is_allowed: impl Fn(StreamOffset) -> bool,
+        up_to: StreamOffset,
         sink: &mut S,
     ) -> io::Result<bool> {
         let base = self.log.base.map_or(0, |base| base.0);
@@ -302,13 +292,44 @@ impl Notes {
             }
             let origin = StreamOffset(base + u64::from(*at));
             let repeated = Repeated::new(known, (self.generation, *number), Placing::at(origin));
-            if !is_allowed(repeated.end()) {
+            if repeated.end() > up_to {
                 return Ok(false);
             }
             sink.passage(&repeated)?;
             self.entry += 1;
         }
         Ok(true)
+    }
+
+    /// Hands on the next note; `None` if there is none, false if it ends after a place.
+    fn hand_on_note(
+        &mut self,
+        named: &[Named],
+        up_to: StreamOffset,
+        (trusted, weighs, treatment): (&mut Trusted, bool, Treatment),
+        is_in_context: &mut InContext,
+        sink: &mut dyn FlowSink,
+    ) -> io::Result<Option<bool>> {
+        let Some((note, ends)) = self.peek(named) else { return Ok(None) };
+        if ends > up_to {
+            return Ok(Some(false));
+        }
+        let was_in_context = is_in_context.0;
+        match note {
+            Note::Passage(repeated) if weighs => {
+                let mut records = repeated.records();
+                records.try_for_each(|record| weigh(record, trusted, treatment, is_in_context, sink))?;
+            }
+            Note::Record(record) if weighs => weigh(record, trusted, treatment, is_in_context, sink)?,
+            Note::Passage(repeated) if was_in_context && repeated.states_context() => {
+                let mut records = repeated.records();
+                records.try_for_each(|record| is_in_context.hand_on(record, false, sink))?;
+            }
+            Note::Passage(repeated) => sink.passage(&repeated)?,
+            Note::Record(record) => is_in_context.hand_on(record, false, sink)?,
+        }
+        self.advance();
+        Ok(Some(true))
     }
 
     /// The next note, and a place after the start of all of its elements.
