@@ -107,6 +107,8 @@ struct Events {
     page: u8,
     /// Text that may continue, and where it began.
     text: Option<(Span, u8, Vec<u8>)>,
+    /// Whether an event other than the text has no time yet.
+    untimed: bool,
     /// The time of the text that may continue.
     time: Option<(Span, u64, TimestampDelay)>,
     total: u64,
@@ -177,8 +179,8 @@ impl Events {
                 self.total = self.total.saturating_add(ticks);
                 let (first, before) = self.time.map_or((span, 0), |(first, ticks, _)| (first, ticks));
                 self.time = Some((first, before + ticks, delay));
-                if self.text.is_none() {
-                    self.emit_time(emit);
+                if self.text.is_none() || self.untimed {
+                    self.end_text(emit);
                 }
             }
             Packet::GlobalTimestampLow { value, bits, clock_changed, wrapped } => {
@@ -204,6 +206,7 @@ impl Events {
             | Packet::DataValue { .. } => {
                 self.end_text(emit);
                 emit(span, ItmEvent::Packet(packet));
+                self.untimed = true;
             }
         }
     }
@@ -221,6 +224,7 @@ impl Events {
         let Some(byte) = text else {
             self.end_text(emit);
             emit(span, ItmEvent::Value { port, size, value });
+            self.untimed = true;
             return;
         };
         if self.text.as_ref().is_some_and(|(_, of, _)| *of != port) {
@@ -242,6 +246,7 @@ impl Events {
 
     fn emit_time(&mut self, emit: &mut impl FnMut(Span, ItmEvent)) {
         if let Some((span, ticks, delay)) = self.time.take() {
+            self.untimed = false;
             emit(span, ItmEvent::LocalTime { ticks, delay, total: self.total });
         }
     }
@@ -389,5 +394,12 @@ mod tests {
         let expected =
             [format!("global time {}", (3_u64 << 26) + 1), format!("global time {}", (3_u64 << 26) + 5)];
         assert_eq!(events(&[&low[..], &high, &changed].concat()), expected);
+    }
+
+    #[test]
+    fn a_timestamp_after_a_text_belongs_to_the_events_before_the_text_as_well() {
+        let found = events(&[0x0e, 0x0f, 0x10, 0x01, b'a', 0x10, 0x01, b'b', 0x20, 0x01, b'c', 0x30]);
+        let expected = ["SysTick entered", "port 0: a", "time +1 = 1", "port 0: bc", "time +5 = 6"];
+        assert_eq!(found, expected);
     }
 }

@@ -17,7 +17,8 @@ use tracewalk::plain::Plain;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::drive::Progress;
-use tracewalk_session::{Followed, Late, Notice, Observer, Session, Severity, Source};
+use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_session::{Followed, Itm, Late, Notice, Observer, Session, Severity, Source};
 
 use crate::args::{MessageFormat, WorkArgs};
 use crate::failure::Failure;
@@ -194,6 +195,11 @@ impl Observer for Messages {
         if let Some(record) = &self.record {
             record.lock().unwrap_or_else(PoisonError::into_inner).followed(session, source, followed);
         }
+    }
+
+    fn heard(&self, itm: &Itm, counts: &ItmCounts, statistics: &Statistics) {
+        self.add(statistics);
+        self.record(|record| record.itm(itm, counts));
     }
 
     fn late(&self) -> Late {

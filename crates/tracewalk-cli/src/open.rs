@@ -40,17 +40,17 @@ pub(crate) fn whole_trace_kept(
 
 /// Opens a capture for program flow; a capture that arrives over time as soon as its sources are known.
 pub(crate) fn live(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    after(0, args, messages)
+    trace(args, live_or_itm(args, messages)?)
 }
 
 /// As [`live`], if an ITM alone suffices.
 pub(crate) fn live_or_itm(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, request(args), Begin::Trace { at_least: 0 }, None, messages)
+    after(0, args, messages)
 }
 
-/// As [`live`], when at least this number of bytes has arrived, or all.
+/// As [`live_or_itm`], when at least this number of bytes has arrived, or all.
 pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    trace(args, open(args, request(args), Begin::Trace { at_least: bytes }, None, messages)?)
+    open(args, request(args), Begin::Trace { at_least: bytes }, None, messages)
 }
 
 /// Refuses a capture with only ITMs: an answer without rows would look as if nothing had happened.

@@ -111,8 +111,12 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
         let flow = run(["flow", file.to_str().unwrap()]);
         assert_eq!(flow.status, 0, "{}", flow.stderr);
         assert!(flow.stdout.contains("ITM") && mentions(&flow.stderr, "tracewalk itm"));
+        // SysTick ran from tick 136 to tick 139.
+        let lengths = run(["interrupts", "--quiet", file.to_str().unwrap(), "--format", "csv"]);
+        assert_eq!(lengths.status, 0, "{}", lengths.stderr);
+        assert!(lengths.stdout.contains(",exception,15,,SysTick,ticks,1,0,0,0,1,3,3.000,3,3,"), "{}", lengths.stdout);
         // Commands that would have no rows refuse the capture.
-        for command in ["packets", "calls", "coverage", "profile", "timeline", "interrupts"] {
+        for command in ["packets", "calls", "coverage", "profile", "timeline"] {
             let refused = run([command, file.to_str().unwrap()]);
             assert_eq!((refused.status, refused.stdout.as_str()), (2, ""), "{command}");
             assert!(mentions(&refused.stderr, "error: ITM `tracewalk itm`"), "{command}: {}", refused.stderr);

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
-use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities, seen_by_itm};
+use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities, ReportedActivities};
 use tracewalk_analysis::profile::{Profiling, ProgramProfiles};
 use tracewalk_analysis::programs::{Merge, ProgramId, Programs, SourceId};
 use tracewalk_analysis::saved::Save;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section, Statistics, Window};
 
-use crate::error::RunError;
-use crate::model::Source;
+use crate::error::{OpenError, RunError};
+use crate::model::{Itm, Source};
 use crate::observer::Observer;
 use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
@@ -63,6 +63,21 @@ pub trait Additive: Sync {
         of: (&str, Option<Scale>),
         observer: &dyn Observer,
     ) -> Result<Outcome<OfPrograms<Self::Answer>>, RunError>;
+
+    /// Computes the answer for an ITM without instruction trace; `None` if the answer needs program flow.
+    ///
+    /// # Errors
+    ///
+    /// If a part of the trace or another unit is asked for, or an image cannot be used.
+    fn of_itm(
+        &self,
+        _session: &mut Session,
+        _itm: &Itm,
+        _how: &Follow,
+        _observer: &dyn Observer,
+    ) -> Result<Option<(FollowedProgram, Self::Answer)>, RunError> {
+        Ok(None)
+    }
 
     /// Completes the answer for a source when all of the capture was followed.
     fn end(&self, _session: &Session, _source: &Source, _name: &str, _found: &mut Self::Answer) {}
@@ -177,8 +192,19 @@ impl Session {
                 .extend(outcome.found.into_iter().map(|(program, found)| (source.clone(), program, found)));
             Ok::<(), RunError>(())
         })?;
+        let mut all = Vec::new();
         for (source, program, mut found) in followed {
             question.end(self, &source, name, &mut found);
+            all.push((program, found));
+        }
+        for itm in self.itms_alone() {
+            let Some(found) = question.of_itm(self, &itm, &how, observer)? else {
+                return Err(OpenError::OnlyItm(self.request.capture.clone()).into());
+            };
+            answered.sources += 1;
+            all.push(found);
+        }
+        for (program, found) in all {
             answered.programs.add(program.id.clone(), program.images, found);
             answered.code.insert(program.id, program.code);
         }
@@ -304,9 +330,31 @@ impl Additive for OfInterrupts {
         how: &Follow,
         observer: &dyn Observer,
     ) -> Result<Option<Scale>, RunError> {
+        if session.is_itm_alone() {
+            return Ok(None);
+        }
         let scale = session.scale(self.unit, self.frequency, how, observer)?;
         self.view.check(session, how, observer)?;
         Ok(Some(scale))
+    }
+
+    fn of_itm(
+        &self,
+        session: &mut Session,
+        itm: &Itm,
+        how: &Follow,
+        observer: &dyn Observer,
+    ) -> Result<Option<(FollowedProgram, ProgramActivities)>, RunError> {
+        self.view.check_itm(session)?;
+        let program = session.itm_program(itm, how.names.as_deref(), observer)?;
+        let mut found = ReportedActivities::default();
+        session.each_report(itm, observer, |record| {
+            found.event(&record.event);
+            Ok(())
+        })?;
+        let measured = Some(Measured { unit: Unit::Time, counts_cycles: false, functions: false });
+        let sources = BTreeMap::from([(session.itm_id(itm), found.finish())]);
+        Ok(Some((program, ProgramActivities { measured, sources })))
     }
 
     fn find(
@@ -330,7 +378,11 @@ impl Additive for OfInterrupts {
         let (id, itms) = (session.source_id(source), session.itms_beside(source));
         Ok(outcome.map(|(activities, mut reported), _| {
             if is_apart {
-                reported.extend(itms.iter().map(|itm| (itm.id, seen_by_itm(session.itm_records(itm)))));
+                for itm in &itms {
+                    let mut of_itm = ReportedActivities::default();
+                    session.itm_records(itm).for_each(|record| of_itm.event(&record.event));
+                    reported.insert(itm.id, of_itm.counts());
+                }
                 reported.retain(|_, found| !found.exceptions.is_empty());
             }
             let mut sources = BTreeMap::from([(id, activities)]);

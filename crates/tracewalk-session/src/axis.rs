@@ -117,12 +117,18 @@ impl Places<'_, ProgramActivities> {
     fn common_unit<F: GatherFront>(&self) -> Result<Unit, F::Error> {
         let mut probed = Vec::new();
         let probe = |session: &mut Session, how: &Follow, _: &str, observer: &dyn Observer| {
-            session.probe(how.names.as_deref(), observer)
+            if session.is_itm_alone() {
+                return Ok(None);
+            }
+            session.probe(how.names.as_deref(), observer).map(Some)
         };
         self.gather.gathering().each(self.captures(), probe, |of| {
             probed.extend(of.found.ok());
             Ok::<(), F::Error>(())
         })?;
-        Ok(Probe::best(&probed))
+        // ITMs alone have no other axis than their timestamps.
+        let is_of_itms = !probed.is_empty() && probed.iter().all(Option::is_none);
+        let probed = probed.into_iter().flatten().collect::<Vec<_>>();
+        Ok(if is_of_itms { Unit::Time } else { Probe::best(&probed) })
     }
 }

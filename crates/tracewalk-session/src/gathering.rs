@@ -171,9 +171,6 @@ fn find<T>(
 ) -> Result<T, GatherError> {
     let name = request.capture.display().to_string();
     let mut session = Session::open_observed(request, observer)?;
-    if session.sources().is_empty() && !session.itms().is_empty() {
-        return Err(OpenError::OnlyItm(session.request().capture.clone()).into());
-    }
     Ok(ask(&mut session, how, &name, observer)?)
 }
 

@@ -56,6 +56,7 @@ mod open;
 mod outcome;
 mod program;
 mod report;
+mod reported;
 mod request;
 mod session;
 mod shared;

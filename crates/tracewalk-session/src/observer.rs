@@ -6,10 +6,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::Statistics;
 use tracewalk_analysis::drive::{NoProgress, Progress};
+use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_input::MemoryLimit;
 
-use crate::model::Source;
+use crate::model::{Itm, Source};
 use crate::notice::{Notice, NoticeKind};
 use crate::outcome::Followed;
 use crate::session::Session;
@@ -26,6 +28,9 @@ pub trait Observer {
 
     /// A source was followed.
     fn followed(&self, _session: &Session, _source: &Source, _followed: &Followed<'_>) {}
+
+    /// An ITM without instruction trace was read.
+    fn heard(&self, _itm: &Itm, _counts: &ItmCounts, _statistics: &Statistics) {}
 
     /// Receives notices that arise when names are looked up in a program, perhaps after the session has ended.
     fn late(&self) -> Late {

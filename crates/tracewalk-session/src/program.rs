@@ -128,7 +128,7 @@ impl FollowedProgram {
     }
 
     /// A whole program, with the code that is visible only in some contexts.
-    fn of_all(code: Arc<Code>, images: &[VisibleImage]) -> Self {
+    pub(crate) fn of_all(code: Arc<Code>, images: &[VisibleImage]) -> Self {
         let images = images.iter().map(|visible| &visible.image);
         Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
     }

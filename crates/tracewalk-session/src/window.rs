@@ -15,7 +15,7 @@ use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Doubt, Happened, InDoubt, Phase, Place, Position, Section, Window, Windowed};
 
-use crate::error::RunError;
+use crate::error::{OpenError, RunError};
 use crate::model::Source;
 use crate::notice::{Bound, NoticeKind};
 use crate::observer::Observer;
@@ -125,6 +125,19 @@ impl View {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a window of an ITM without instruction trace, and any other axis than that of its timestamps.
+    ///
+    /// # Errors
+    ///
+    /// If a part of the trace, or another unit, is asked for.
+    pub fn check_itm(&self, session: &Session) -> Result<(), RunError> {
+        if self.window != Window::default() {
+            return Err(OpenError::OnlyItm(session.request().capture.clone()).into());
+        }
+        let other = self.stated.filter(|unit| *unit != Unit::Time);
+        other.map_or(Ok(()), |unit| Err(WindowError::NotMeasured(unit).into()))
     }
 
     /// Refuses a window whose ends never happened in any followed source.

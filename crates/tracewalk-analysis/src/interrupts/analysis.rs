@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tracewalk::ids::TraceId;
 
-use super::{Activities, ActivityRecorder};
+use super::{Activities, ActivityRecorder, ReportedActivities};
 use crate::analysis::{Analysis, End, FlowSink, Repeated};
 use crate::record::{FlowRecord, ItmRecord};
 use crate::sink::Sink;
@@ -22,7 +22,7 @@ pub struct Measuring {
     running: Option<(Timeline, ActivityRecorder)>,
     left_out: u64,
     /// The reports of ITMs in the window, if they are counted here.
-    reported: Option<Reported>,
+    reported: Option<BTreeMap<Option<TraceId>, ReportedActivities>>,
 }
 
 /// Each ITM's reports of exceptions.
@@ -39,7 +39,7 @@ impl Measuring {
     /// the ITMs separately.
     #[must_use]
     pub fn with_itms(self) -> Self {
-        Self { reported: Some(Reported::new()), ..self }
+        Self { reported: Some(BTreeMap::new()), ..self }
     }
 }
 
@@ -65,7 +65,7 @@ impl Sink<FlowRecord> for Measuring {
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
         let is_inside = self.running.as_ref().is_some_and(|(timeline, _)| timeline.is_inside());
         if let Some(reported) = self.reported.as_mut().filter(|_| is_inside) {
-            reported.entry(record.id).or_default().reported(&record.event);
+            reported.entry(record.id).or_default().event(&record.event);
         }
         Ok(())
     }
@@ -92,7 +92,8 @@ impl Analysis for Measuring {
     type Found = (Activities, Reported);
 
     fn answer(self, _: &End) -> (Activities, Reported) {
-        let mut reported = self.reported.unwrap_or_default();
+        let reported = self.reported.unwrap_or_default().into_iter();
+        let mut reported = reported.map(|(id, found)| (id, found.counts())).collect::<Reported>();
         reported.retain(|_, found| !found.exceptions.is_empty());
         let Some((mut timeline, mut recorder)) = self.running else {
             return (Activities::default(), reported);

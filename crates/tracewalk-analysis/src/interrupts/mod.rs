@@ -35,7 +35,7 @@ use tracewalk::ids::Exception;
 use super::InDoubt;
 use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
-use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
+use super::timeline::{Certainty, Change, Finish, Item, Mark, Span, SpanId, Start, Track, Unknown, What};
 use crate::quick::QuickMap;
 use lengths::Gathering;
 use small_map::SmallMap;
@@ -43,7 +43,7 @@ use small_map::SmallMap;
 pub use activity::Activity;
 pub use analysis::{Measuring, Reported};
 pub use collected::{AllActivities, Measured, ProgramActivities};
-pub use itm::seen_by_itm;
+pub use itm::ReportedActivities;
 pub use lengths::Lengths;
 
 /// The exceptions of one source and, on request, its functions.
@@ -82,6 +82,11 @@ pub struct ActivityRecorder {
     /// Counts the stretches of unknown length.
     epoch: u64,
     gap_began: u64,
+    /// Whether items are an ITM's reports: any exception interrupts the one before, estimated times are unknown, and the time from an
+    /// exit to the report of the return belongs to no handler.
+    is_reported: bool,
+    /// Whether time passes between such an exit and return.
+    is_between: bool,
 }
 
 /// The measurements of an exception or a function.
@@ -204,12 +209,20 @@ impl ActivityRecorder {
             now: 0,
             epoch: 0,
             gap_began: 0,
+            is_reported: false,
+            is_between: false,
         }
     }
 
     /// Takes the timeline's next item.
     pub fn take(&mut self, item: &Item) {
         self.pass(item.at.ticks);
+        self.epoch += u64::from(self.is_reported && item.at.certainty == Certainty::Estimated);
+        match item.change {
+            Change::Begin(_) | Change::Mark { mark: Mark::Exception(..), .. } => self.is_between = false,
+            Change::End { .. } => self.is_between = self.is_reported,
+            Change::Mark { .. } => {}
+        }
         match &item.change {
             Change::Begin(span) => match span.what {
                 What::Task(task) => self.change_task(task),
@@ -221,6 +234,7 @@ impl ActivityRecorder {
                             matches!(reason, GapReason::TraceLost | GapReason::Contradiction(_))
                         }
                         Unknown::Untraced(reason) => reason != BeginReason::Enabled,
+                        Unknown::Reports => true,
                     };
                     if lost && self.unit == Unit::Cycles {
                         self.epoch += 1;
@@ -283,6 +297,7 @@ impl ActivityRecorder {
         let passed = now.saturating_sub(self.now);
         self.now = now;
         match self.interrupts.last_mut() {
+            _ if self.is_between => {}
             Some(interrupt) => interrupt.clock += passed,
             None => self.clock += passed,
         }
@@ -316,7 +331,7 @@ impl ActivityRecorder {
 
     fn begin(&mut self, span: &Span) {
         let interrupt = match span.what {
-            What::Exception(it) => !it.exception.is_some_and(Exception::is_synchronous),
+            What::Exception(it) => self.is_reported || !it.exception.is_some_and(Exception::is_synchronous),
             _ => false,
         };
         let preempting = interrupt && !(self.interrupts.is_empty() && self.others.is_empty());

@@ -5,9 +5,10 @@ use std::fmt;
 use tracewalk::directive::{BeginReason, Instrumentation, Transaction};
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
-use tracewalk::protocol::itm::ExceptionAction;
+use tracewalk::protocol::itm::{ExceptionAction, Packet};
 
 use crate::call_stack::{Entry, FunctionId, Interruption, Left, Task};
+use crate::itm::ItmEvent;
 
 /// An event on the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +126,8 @@ pub enum Unknown {
     Gap(GapReason),
     /// Execution was not traced, up to a place where tracing continued for this reason.
     Untraced(BeginReason),
+    /// An ITM lost packets.
+    Reports,
 }
 
 /// How a span begins.
@@ -172,6 +175,24 @@ pub enum Mark {
     Text(String),
     /// An ITM reports this action of an exception; `None` is thread mode.
     Exception(Option<Exception>, ExceptionAction),
+}
+
+impl Mark {
+    /// The mark of an ITM's report, and its track; `None` if timelines have none for it.
+    pub(super) fn of_itm(event: &ItmEvent) -> Option<(Track, Self)> {
+        match event {
+            ItmEvent::Text { port, bytes } => {
+                let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
+                Some((Track::Text(*port), Self::Text(text)))
+            }
+            ItmEvent::Packet(Packet::Exception { number, action }) => {
+                // Number 0 means thread mode.
+                let exception = (*number != 0).then_some(Exception::M(*number));
+                Some((Track::Reported, Self::Exception(exception, *action)))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Start {
@@ -237,6 +258,7 @@ impl fmt::Display for Unknown {
             }
             Self::Untraced(BeginReason::Enabled) => f.write_str("not traced: tracing was off"),
             Self::Untraced(_) => f.write_str("not traced"),
+            Self::Reports => f.write_str("packets of the ITM were lost"),
         }
     }
 }

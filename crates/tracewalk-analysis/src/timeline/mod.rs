@@ -45,6 +45,7 @@
 mod axis;
 mod item;
 mod place;
+mod reported;
 mod scale;
 mod spans;
 mod tracks;
@@ -52,8 +53,6 @@ mod tracks;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
-use tracewalk::ids::Exception;
-use tracewalk::protocol::itm::Packet;
 use tracewalk::span::CaptureOffset;
 
 use super::call_stack::CallStack;
@@ -68,6 +67,7 @@ use spans::{Marks, Recorder};
 use tracks::RowId;
 
 pub use item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
+pub use reported::ReportedTimeline;
 pub use scale::{Probe, Probing, Scale};
 
 /// Puts one source's flow on an axis.
@@ -191,17 +191,7 @@ impl Timeline {
 
     /// An ITM reported something between the last element and the next one, in the order of the capture.
     pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
-        let (track, mark) = match event {
-            ItmEvent::Text { port, bytes } => {
-                (Track::Text(*port), Mark::Text(String::from_utf8_lossy(bytes).trim_end().to_owned()))
-            }
-            ItmEvent::Packet(Packet::Exception { number, action }) => {
-                // Number 0 means thread mode.
-                let exception = (*number != 0).then_some(Exception::M(*number));
-                (Track::Reported, Mark::Exception(exception, *action))
-            }
-            _ => return,
-        };
+        let Some((track, mark)) = Mark::of_itm(event) else { return };
         let now = Place { certainty: Certainty::Estimated, ..self.recorder.spans.tracks.now };
         self.recorder.mark(now, Change::Mark { track, mark });
         self.give(sink);

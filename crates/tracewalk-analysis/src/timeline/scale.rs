@@ -163,6 +163,15 @@ impl Scale {
         }
     }
 
+    /// The title of the axis of a source with this protocol. An ITM's reports have timestamps of their own.
+    #[must_use]
+    pub fn title(&self, protocol: &str) -> String {
+        match (protocol, self.unit) {
+            ("itm", Unit::Time) => format!("{TICKS}{}", At(self.frequency)),
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether the axis is one of seconds.
     #[must_use]
     pub const fn is_in_seconds(&self) -> bool {
@@ -175,28 +184,27 @@ impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.unit, self.frequency) {
             (Unit::Instructions, _) => f.write_str("in instructions (not time)"),
-            (Unit::Cycles, None) => f.write_str("in cycles"),
-            (Unit::Cycles, Some(frequency)) => write!(f, "in cycles at {}", Hertz(frequency)),
+            (Unit::Cycles, frequency) => write!(f, "in cycles{}", At(frequency)),
             (Unit::Time, frequency) => {
-                f.write_str("in ticks of the timestamps")?;
-                if let Some(frequency) = frequency {
-                    write!(f, " at {}", Hertz(frequency))?;
-                }
-                f.write_str(", interpolated between them by ")?;
-                f.write_str(if self.counts_cycles { "cycles" } else { "instructions" })
+                let between = if self.counts_cycles { "cycles" } else { "instructions" };
+                write!(f, "{TICKS}{}, interpolated between them by {between}", At(frequency))
             }
         }
     }
 }
 
-struct Hertz(f64);
+const TICKS: &str = "in ticks of the timestamps";
 
-impl fmt::Display for Hertz {
+/// ` at 72 MHz`, if the frequency is stated.
+struct At(Option<f64>);
+
+impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz")];
-        match units.into_iter().find(|(factor, _)| self.0 >= *factor) {
-            Some((factor, unit)) => write!(f, "{} {unit}", self.0 / factor),
-            None => write!(f, "{} Hz", self.0),
+        let Some(hertz) = self.0 else { return Ok(()) };
+        match units.into_iter().find(|(factor, _)| hertz >= *factor) {
+            Some((factor, unit)) => write!(f, " at {} {unit}", hertz / factor),
+            None => write!(f, " at {hertz} Hz"),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::samples::{
 use tracewalk::directive::{BeginReason, Instrumentation, Transaction};
 use tracewalk::ids::{Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege};
 use tracewalk::program::Scope;
-use tracewalk::protocol::itm::ExceptionAction;
+use tracewalk::protocol::itm::{ExceptionAction, Packet};
 
 const INSTRUCTIONS: Scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
 const CYCLES: Scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };

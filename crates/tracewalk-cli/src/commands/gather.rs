@@ -34,7 +34,7 @@ pub(super) struct Front<'a> {
 
 impl<'a> Front<'a> {
     pub(super) fn new(args: &'a PlacesArgs, messages: &'a Messages) -> Self {
-        Self { args, messages, open: &open::live }
+        Self { args, messages, open: &open::live_or_itm }
     }
 
     /// Opens single captures in another way.

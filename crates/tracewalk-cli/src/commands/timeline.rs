@@ -78,7 +78,7 @@ pub(super) fn open(
     messages: &Messages,
 ) -> Result<Session, Failure> {
     match stated {
-        Some(Unit::Instructions | Unit::Cycles) => open::live(capture, messages),
+        Some(Unit::Instructions | Unit::Cycles) => open::live_or_itm(capture, messages),
         // Interpolation between timestamps is by cycles, if there are any.
         None | Some(Unit::Time) => open::after(FIRST_PROBE, capture, messages),
     }

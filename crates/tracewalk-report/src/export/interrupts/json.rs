@@ -7,7 +7,7 @@ use serde::Serialize;
 use tracewalk::ids::{Exception, TraceId};
 
 use super::super::json::{InDoubtJson, is_true};
-use super::{InterruptReport, Row, is_of_itm, rows};
+use super::{InterruptReport, Row, rows};
 use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::interrupts::{Activity, Lengths};
 
@@ -31,8 +31,8 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
             .map(|row| ExceptionJson {
                 number: row.exception.map(Exception::number),
                 profile: row.exception.map(|exception| exception.profile().name()),
-                tail_chained: (!is_of_itm(section)).then_some(row.activity.tail_chained),
-                preempting: (!is_of_itm(section)).then_some(row.activity.preempting),
+                tail_chained: row.activity.tail_chained,
+                preempting: row.activity.preempting,
                 activity: ActivityJson::of(row),
             })
             .collect(),
@@ -50,7 +50,7 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
         complete: report.complete,
         axis: AxisJson {
             unit: report.scale.unit.name(),
-            title: report.scale.to_string(),
+            title: report.title(),
             frequency: report.scale.frequency,
         },
         sources: sources.collect(),
@@ -92,9 +92,8 @@ struct SourceJson<'a> {
 struct ExceptionJson {
     number: Option<u16>,
     profile: Option<&'static str>,
-    /// Null if it is not known.
-    tail_chained: Option<u64>,
-    preempting: Option<u64>,
+    tail_chained: u64,
+    preempting: u64,
     #[serde(flatten)]
     activity: ActivityJson,
 }

@@ -34,9 +34,15 @@ impl InterruptReport {
     fn of_program(&self, section: &Section) -> String {
         of_program(section, &self.sources, &self.programs)
     }
+
+    /// The title of the axis.
+    fn title(&self) -> String {
+        let is_of_itm = self.sources.iter().all(|(section, _)| is_of_itm(section));
+        self.scale.title(if is_of_itm { "itm" } else { "" })
+    }
 }
 
-/// Whether a section has the reports of an ITM, which only count entries of exceptions.
+/// Whether a section has the reports of an ITM.
 fn is_of_itm(section: &Section) -> bool {
     section.protocol == "itm"
 }

@@ -5,7 +5,7 @@ use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::interrupts::Lengths;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 
-use super::{InterruptReport, is_of_itm, rows};
+use super::{InterruptReport, rows};
 use crate::export::profile::program;
 
 const MEASURES: [&str; 3] = ["with_preemption", "without_preemption", "inter_arrival"];
@@ -35,8 +35,8 @@ impl InterruptReport {
                     row.name.into(),
                     unit.into(),
                     activity.count.into(),
-                    Some(activity.tail_chained).filter(|_| !is_of_itm(section)).into(),
-                    Some(activity.preempting).filter(|_| !is_of_itm(section)).into(),
+                    activity.tail_chained.into(),
+                    activity.preempting.into(),
                     activity.cut.into(),
                 ]);
                 for lengths in

@@ -18,10 +18,12 @@ pub fn write_interrupts_text(out: &mut dyn Write, report: &InterruptReport, look
             writeln!(out)?;
         }
         let head = palette.head;
-        writeln!(out, "{head}{section}{}, {}{head:#}", report.of_program(section), report.scale)?;
+        writeln!(out, "{head}{section}{}, {}{head:#}", report.of_program(section), report.title())?;
         let is_in_itm = report.sources.iter().any(|(section, _)| is_of_itm(section));
         // Tracing may have been off, which an ITM's reports do not show.
-        if activities.exceptions.is_empty() && is_in_itm {
+        if activities.exceptions.is_empty() && is_of_itm(section) {
+            writeln!(out, "the ITM reports no exceptions")?;
+        } else if activities.exceptions.is_empty() && is_in_itm {
             writeln!(out, "no exceptions were traced; reports of an ITM are listed separately")?;
         } else if activities.exceptions.is_empty() {
             writeln!(out, "no exceptions were taken")?;
@@ -39,7 +41,8 @@ pub fn write_interrupts_text(out: &mut dyn Write, report: &InterruptReport, look
             (report, look),
         )?;
         write_notes(out, activities, palette)?;
-        if is_of_itm(section) {
+        let is_unknown = activities.exceptions.values().all(|activity| activity.with_preemption.count() == 0);
+        if is_of_itm(section) && is_unknown && !activities.exceptions.is_empty() {
             let quiet = palette.quiet;
             writeln!(
                 out,
@@ -135,8 +138,8 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
         (sum(|activity| activity.preempting), "taken in the handler of another one"),
         (
             sum(|activity| activity.cut),
-            "excluded from durations: the trace has a gap, lacks the entry or the exit, or there is no program to count \
-             instructions by",
+            "excluded from durations: the trace has a gap, lacks the entry, the exit or their times, or there is no program \
+             to count instructions by",
         ),
         (
             activities.functions.values().map(|activity| activity.cut).fold(0, u64::saturating_add),

@@ -1,0 +1,75 @@
+//! An ITM without instruction trace: random logs, compared with what their generator noted.
+
+use std::collections::BTreeMap;
+
+use crate::support::{Outcome, corpus, run};
+use serde_json::{Value, json};
+
+/// A log, and what its generator noted.
+struct Log {
+    path: String,
+    truth: Value,
+}
+
+fn logs() -> Vec<Log> {
+    let folder = corpus("itm");
+    let truth = std::fs::read_to_string(folder.join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_str(&truth).unwrap();
+    let log = |truth: &Value| {
+        let path = folder.join(truth["file"].as_str().unwrap()).display().to_string();
+        Log { path, truth: truth.clone() }
+    };
+    let logs = truth["files"].as_array().unwrap().iter().map(log).collect::<Vec<_>>();
+    assert_eq!(logs.len(), 60);
+    logs
+}
+
+/// The logs of which this is known.
+fn logs_with(field: &str) -> impl Iterator<Item = Log> {
+    logs().into_iter().filter(move |log| !log.truth[field].is_null())
+}
+
+/// Runs a command, which also finds out that the log is an ITM's.
+fn command(name: &str, log: &Log, options: &[&str]) -> Outcome {
+    let outcome = run([name, "--quiet", &log.path].iter().chain(options));
+    assert_eq!(outcome.status, 0, "{}: {}", log.path, outcome.stderr);
+    outcome
+}
+
+/// A log's exceptions by number: count, and count, sum, least and greatest of both lengths.
+fn exceptions(document: &str) -> BTreeMap<String, Value> {
+    let document: Value = serde_json::from_str(document).unwrap();
+    assert_eq!(document["axis"]["unit"], "ticks");
+    assert_eq!(document["sources"][0]["protocol"], "itm");
+    let lengths = |of: &Value| match of["count"].as_u64() {
+        Some(0) => Value::Null,
+        _ => json!([of["count"], of["sum"], of["min"], of["max"]]),
+    };
+    let exceptions = document["sources"][0]["exceptions"].as_array().unwrap();
+    let exception = |of: &Value| {
+        let [with, without] = ["with_preemption", "without_preemption"].map(|field| lengths(&of[field]));
+        (of["number"].to_string(), json!({ "count": of["count"], "with": with, "without": without }))
+    };
+    exceptions.iter().map(exception).collect()
+}
+
+#[tracewalk_corpus::test]
+fn texts_are_those_that_were_written() {
+    for log in logs() {
+        let text = log.truth["text"].as_str().unwrap().chars().map(|byte| u8::try_from(byte).unwrap());
+        let found = run(["itm", "--quiet", &log.path]).stdout;
+        assert_eq!(found, String::from_utf8_lossy(&text.collect::<Vec<_>>()), "{}", log.path);
+    }
+}
+
+#[tracewalk_corpus::test]
+fn exceptions_took_as_long_as_the_generator_noted() {
+    let mut compared = 0;
+    for log in logs_with("interrupts") {
+        let found = exceptions(&command("interrupts", &log, &["--format", "json"]).stdout);
+        let truth = log.truth["interrupts"].as_object().unwrap();
+        assert_eq!(found, truth.clone().into_iter().collect(), "{}", log.path);
+        compared += truth.len();
+    }
+    assert_eq!(compared, 72);
+}
