@@ -32,7 +32,7 @@ use crate::analysis::Repeated;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// Instructions that were executed or passed.
+    /// Instructions that were executed or passed; in a sampled profile, samples.
     pub instructions: u64,
     /// Cycles, if they are traced.
     pub cycles: u64,
@@ -45,7 +45,7 @@ impl Cost {
     #[must_use]
     pub const fn in_unit(&self, unit: Unit) -> u64 {
         match unit {
-            Unit::Instructions => self.instructions,
+            Unit::Instructions | Unit::Samples => self.instructions,
             Unit::Cycles => self.cycles,
             Unit::Time => self.time,
         }
@@ -98,9 +98,20 @@ pub enum Unit {
     /// Ticks of the timestamps' counter.
     #[serde(rename = "ticks")]
     Time,
+    /// Samples of the program counter, which an ITM sends.
+    Samples,
 }
 
 impl Unit {
+    /// All units.
+    pub const ALL: [Self; 4] = [Self::Instructions, Self::Cycles, Self::Time, Self::Samples];
+
+    /// Whether the unit is one of a clock.
+    #[must_use]
+    pub const fn has_frequency(self) -> bool {
+        matches!(self, Self::Cycles | Self::Time)
+    }
+
     /// The name after a number.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -108,6 +119,7 @@ impl Unit {
             Self::Instructions => "instructions",
             Self::Cycles => "cycles",
             Self::Time => "ticks",
+            Self::Samples => "samples",
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Outcome, corpus, run};
+use crate::support::{Outcome, corpus, example, run};
 use serde_json::{Value, json};
 
 /// A log, and what its generator noted.
@@ -72,4 +72,58 @@ fn exceptions_took_as_long_as_the_generator_noted() {
         compared += truth.len();
     }
     assert_eq!(compared, 72);
+}
+
+/// The samples of each row, by function, of a profile in CSV.
+fn samples(csv: &str) -> BTreeMap<String, u64> {
+    let mut lines = csv.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    let column = |name: &str| names.iter().position(|column| *column == name).unwrap();
+    let row = |row: Vec<&str>| {
+        // What samples do not show is unknown.
+        for unknown in ["calls", "total", "self_instructions"] {
+            assert_eq!(row[column(unknown)], "", "{csv}");
+        }
+        (row[column("function")].to_owned(), row[column("self")].parse().unwrap())
+    };
+    lines.map(row).collect()
+}
+
+#[tracewalk_corpus::test]
+fn samples_are_in_the_functions_that_the_generator_noted() {
+    let elf = corpus("itm").join("workshop.elf").display().to_string();
+    let mut compared = 0;
+    for log in logs_with("profile") {
+        let mut found = samples(&command("profile", &log, &["--image", &elf, "--format", "csv"]).stdout);
+        assert_eq!(found.remove("(asleep)").unwrap_or(0), log.truth["sleep"], "{}", log.path);
+        let truth = log.truth["profile"].as_object().unwrap();
+        let truth = truth.iter().map(|(name, count)| (name.clone(), count.as_u64().unwrap()));
+        assert_eq!(found, truth.collect(), "{}", log.path);
+        compared += 1;
+    }
+    assert_eq!(compared, 12);
+}
+
+#[test]
+fn samples_in_no_function_and_asleep_have_rows_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("swo.bin").display().to_string();
+    let mut bytes = vec![0, 0, 0, 0, 0, 0x80];
+    // SysTick_Handler, two addresses without code.
+    for address in [0x174_u32, 0x17a, 0x1000_0000, 0x1000_0004] {
+        bytes.push(0x17);
+        bytes.extend(address.to_le_bytes());
+    }
+    bytes.extend([0x15, 0x00]);
+    std::fs::write(&file, bytes).unwrap();
+    let elf = example("m3-etmv3/m3.elf").display().to_string();
+    let profile = |options: &[&str]| run(["profile", &file, "--image", &elf, "--quiet"].iter().chain(options));
+    let found = profile(&["--format", "csv", "--container", "raw", "--source", "itm"]);
+    let found = samples(&found.stdout);
+    let rows = ["SysTick_Handler", "code without a name", "(asleep)"].map(|name| found[name]);
+    assert_eq!((rows, found.len()), ([2, 2, 1], 3), "{found:?}");
+    // Samples have no instructions and no cycles.
+    for unit in ["instructions", "cycles", "time"] {
+        assert_eq!(profile(&["--unit", unit]).status, 2);
+    }
 }

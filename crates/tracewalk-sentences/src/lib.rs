@@ -99,6 +99,7 @@ pub const fn not_measured(unit: Unit) -> NotMeasured {
         Unit::Cycles => ("cycle counts", "cycle counting (ETMCR bit 12, or bit 4 of ETMv4's TRCCONFIGR)"),
         Unit::Time => ("timestamps", "timestamps (ETMCR bit 28, or bit 11 of ETMv4's TRCCONFIGR)"),
         Unit::Instructions => ("instructions", "tracing"),
+        Unit::Samples => ("samples", "the DWT's samples of the program counter (DWT_CTRL, bit 12)"),
     };
     NotMeasured { missing, switch }
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tracewalk::protocol::itm::Packet;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities, ReportedActivities};
-use tracewalk_analysis::profile::{Profiling, ProgramProfiles};
+use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_analysis::profile::{Profile, Profiling, ProgramProfiles};
 use tracewalk_analysis::programs::{Merge, ProgramId, Programs, SourceId};
 use tracewalk_analysis::saved::Save;
 use tracewalk_analysis::timeline::Scale;
@@ -289,6 +291,27 @@ impl Additive for OfProfile {
     ) -> Result<Option<Scale>, RunError> {
         self.view.check(session, how, observer)?;
         Ok(None)
+    }
+
+    /// The samples of the program counter.
+    fn of_itm(
+        &self,
+        session: &mut Session,
+        itm: &Itm,
+        how: &Follow,
+        observer: &dyn Observer,
+    ) -> Result<Option<(FollowedProgram, ProgramProfiles)>, RunError> {
+        self.view.check_itm(session)?;
+        let program = session.itm_program(itm, how.names.as_deref(), observer)?;
+        let mut found = Profile::default();
+        session.each_report(itm, observer, |record| {
+            if let ItmEvent::Packet(Packet::PcSample(at)) = record.event {
+                found.sample(at, &program.code);
+            }
+            Ok(())
+        })?;
+        let sources = BTreeMap::from([(session.itm_id(itm), found)]);
+        Ok(Some((program, ProgramProfiles { sources })))
     }
 
     fn find(

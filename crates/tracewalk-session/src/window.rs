@@ -183,7 +183,7 @@ impl View {
         let Some((windowed, holds_something, exceptions)) = windowed else { return Ok(outcome) };
         let lacks = |unit: &Unit| {
             let counted = match unit {
-                Unit::Instructions => return false,
+                Unit::Instructions | Unit::Samples => return false,
                 Unit::Cycles => Position::Cycles(0),
                 Unit::Time => Position::Time(0),
             };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
-use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::coverage::{Coverage, Every, Function, LineState, ProgramInput, Report};
 use tracewalk_analysis::profile::{Profiling, Tree, TreeOptions};
 use tracewalk_analysis::programs::{Merge as _, ProgramId};
@@ -86,13 +85,8 @@ impl Costs {
                 instructions: function.own.instructions,
             })
         });
-        let unit_name = match unit {
-            Unit::Instructions => "instructions",
-            Unit::Cycles => "cycles",
-            Unit::Time => "ticks",
-        };
         Ok(Self {
-            unit: unit_name.to_owned(),
+            unit: unit.name().to_owned(),
             total: profile.total().in_unit(unit),
             functions: rows.collect(),
         })

@@ -22,6 +22,8 @@ pub enum FunctionId {
     Missing(#[serde(with = "words")] Address),
     /// Code without a symbol; how it was entered is not known.
     Unknown,
+    /// No code: a sample found that the processor slept.
+    Asleep,
 }
 
 impl FunctionId {
@@ -50,6 +52,7 @@ impl FunctionId {
             },
             Self::Missing(entry) => format!("{entry} (in no image)"),
             Self::Unknown => "code without a name".to_owned(),
+            Self::Asleep => "(asleep)".to_owned(),
         }
     }
 
@@ -58,7 +61,7 @@ impl FunctionId {
     pub const fn address(self) -> Option<Address> {
         match self {
             Self::Named(at, _) | Self::Unnamed(at, _) | Self::Missing(at) => Some(at),
-            Self::Unknown => None,
+            Self::Unknown | Self::Asleep => None,
         }
     }
 
@@ -67,7 +70,7 @@ impl FunctionId {
     pub const fn scope(self) -> Scope {
         match self {
             Self::Named(_, scope) | Self::Unnamed(_, scope) => scope,
-            Self::Missing(_) | Self::Unknown => Scope::EVERYWHERE,
+            Self::Missing(_) | Self::Unknown | Self::Asleep => Scope::EVERYWHERE,
         }
     }
 

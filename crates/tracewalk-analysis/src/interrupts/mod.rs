@@ -246,7 +246,7 @@ impl ActivityRecorder {
                 let unknown = match self.unit {
                     Unit::Instructions => true,
                     Unit::Cycles => self.now == self.gap_began,
-                    Unit::Time => false,
+                    Unit::Time | Unit::Samples => false,
                 };
                 self.epoch += u64::from(unknown);
             }

@@ -40,6 +40,7 @@ mod binaries;
 mod collected;
 mod record;
 mod runs;
+mod samples;
 mod saved;
 mod saved_parts;
 mod tables;
@@ -100,6 +101,14 @@ pub struct Measures {
     pub timestamps: u64,
     /// Instructions that lie between two timestamps, so that their time is known.
     pub timed_instructions: u64,
+    /// Samples of the program counter. If there are any, costs count them, and no instructions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub samples: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A chain of calls, by its innermost link.
@@ -151,7 +160,9 @@ impl Measures {
     /// The best measure that the trace has.
     #[must_use]
     pub const fn best(&self) -> Unit {
-        if self.has(Unit::Cycles) {
+        if self.has(Unit::Samples) {
+            Unit::Samples
+        } else if self.has(Unit::Cycles) {
             Unit::Cycles
         } else if self.has(Unit::Time) {
             Unit::Time
@@ -164,7 +175,8 @@ impl Measures {
     #[must_use]
     pub const fn has(&self, unit: Unit) -> bool {
         match unit {
-            Unit::Instructions => true,
+            Unit::Instructions => self.samples == 0,
+            Unit::Samples => self.samples > 0,
             Unit::Cycles => self.cycle_counts > 0 && self.without_cycles == 0,
             Unit::Time => self.timed_instructions > 0 && self.without_time == 0,
         }
@@ -173,13 +185,15 @@ impl Measures {
 
 impl AddAssign for Measures {
     fn add_assign(&mut self, other: Self) {
-        let Self { cycle_counts, without_cycles, without_time, timestamps, timed_instructions } = other;
+        let Self { cycle_counts, without_cycles, without_time, timestamps, timed_instructions, samples } =
+            other;
         let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
         add(&mut self.cycle_counts, cycle_counts);
         add(&mut self.without_cycles, without_cycles);
         add(&mut self.without_time, without_time);
         add(&mut self.timestamps, timestamps);
         add(&mut self.timed_instructions, timed_instructions);
+        add(&mut self.samples, samples);
     }
 }
 

@@ -70,6 +70,7 @@ impl Probe {
             Unit::Cycles => self.cycle_counts > 0,
             // A single timestamp bounds neither the time before it nor the time after it.
             Unit::Time => self.timestamps > 1,
+            Unit::Samples => false,
         }
     }
 
@@ -184,6 +185,7 @@ impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.unit, self.frequency) {
             (Unit::Instructions, _) => f.write_str("in instructions (not time)"),
+            (Unit::Samples, _) => f.write_str("in samples (not time)"),
             (Unit::Cycles, frequency) => write!(f, "in cycles{}", At(frequency)),
             (Unit::Time, frequency) => {
                 let between = if self.counts_cycles { "cycles" } else { "instructions" };

@@ -11,7 +11,7 @@ use tracewalk_report::formats;
 use tracewalk_session::{Gathered, interrupts};
 
 use super::gather::Front;
-use super::{refuse_frequency, timeline};
+use super::{no_measure, refuse_frequency, timeline};
 use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -82,10 +82,14 @@ fn report(
     gathered: &mut Gathered<ProgramActivities>,
     messages: &Messages,
 ) -> Result<InterruptReport, Failure> {
-    let all = gathered.answered.programs.programs.values().filter_map(|program| program.found.measured);
+    let programs = &gathered.answered.programs.programs;
+    let measured = || programs.values().filter_map(|program| program.found.measured);
     let nothing = Measured { unit: Unit::Instructions, counts_cycles: false, functions: false };
-    let all = all.reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
+    let all = measured().reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
     let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
+    if measured().any(|measured| measured.unit != unit) {
+        return Err(no_measure(unit));
+    }
     refuse_frequency(unit, args.axis.frequency)?;
     let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
     // Exceptions have names even without a program.

@@ -34,12 +34,12 @@ fn no_measure(unit: Unit) -> Failure {
 
 /// Refuses a frequency of instructions.
 fn refuse_frequency(unit: Unit, frequency: Option<f64>) -> Result<(), Failure> {
-    if unit != Unit::Instructions || frequency.is_none() {
+    if unit.has_frequency() || frequency.is_none() {
         return Ok(());
     }
     Err(Failure::input(
         "frequency_of_instructions",
-        "the unit is instructions, which have no frequency",
+        format!("the unit is {}, which have no frequency", unit.name()),
         "leave out --frequency",
     ))
 }

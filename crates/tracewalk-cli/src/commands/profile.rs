@@ -92,7 +92,8 @@ fn name(places: &PlacesArgs) -> String {
 fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Failure> {
     let profiles = || sources.iter().map(|(_, profile)| profile);
     let unit = match choice {
-        CostChoice::Best => return Ok(best_unit(profiles())),
+        CostChoice::Best if is_of_itm(sources) => Unit::Samples,
+        CostChoice::Best => best_unit(profiles()),
         CostChoice::Instructions => Unit::Instructions,
         CostChoice::Cycles => Unit::Cycles,
         CostChoice::Time => Unit::Time,
@@ -112,4 +113,9 @@ fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Fail
         ));
     }
     Err(no_measure(unit))
+}
+
+/// Whether all sources are ITMs, which may have sent no samples.
+fn is_of_itm(sources: &[(Section, Profile)]) -> bool {
+    !sources.is_empty() && sources.iter().all(|(section, _)| section.protocol == "itm")
 }

@@ -80,7 +80,7 @@ pub(super) fn open(
     match stated {
         Some(Unit::Instructions | Unit::Cycles) => open::live_or_itm(capture, messages),
         // Interpolation between timestamps is by cycles, if there are any.
-        None | Some(Unit::Time) => open::after(FIRST_PROBE, capture, messages),
+        None | Some(Unit::Time | Unit::Samples) => open::after(FIRST_PROBE, capture, messages),
     }
 }
 

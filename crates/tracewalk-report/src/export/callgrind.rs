@@ -19,7 +19,7 @@ const UNKNOWN_FILE: &str = "???";
 /// Writes all sources' functions, their lines and their calls.
 pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {
     let has = |unit| report.sources.iter().any(|(_, profile)| profile.measures.has(unit));
-    let units = [Unit::Instructions, Unit::Cycles, Unit::Time].into_iter().filter(|unit| has(*unit));
+    let units = Unit::ALL.into_iter().filter(|unit| has(*unit));
     let units = units.collect::<Vec<_>>();
     writeln!(out, "# callgrind format")?;
     writeln!(out, "version: 1")?;
@@ -163,6 +163,7 @@ const fn event(unit: Unit) -> &'static str {
         Unit::Instructions => "Instructions",
         Unit::Cycles => "Cycles",
         Unit::Time => "Ticks",
+        Unit::Samples => "Samples",
     }
 }
 

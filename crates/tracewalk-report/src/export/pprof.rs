@@ -145,7 +145,7 @@ pub fn write_pprof(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()
     let has = |unit: &Unit| report.sources.iter().any(|(_, profile)| profile.measures.has(*unit));
     let mut builder = Builder {
         report,
-        units: [Unit::Instructions, Unit::Cycles, Unit::Time].into_iter().filter(has).collect(),
+        units: Unit::ALL.into_iter().filter(has).collect(),
         strings: Numbered::default(),
         functions: Numbered::default(),
         locations: Numbered::default(),
@@ -217,7 +217,7 @@ impl Builder<'_> {
 
     fn values(&self, cost: &Cost) -> Vec<i64> {
         let value = |unit: &Unit| match unit {
-            Unit::Instructions => cost.instructions,
+            Unit::Instructions | Unit::Samples => cost.instructions,
             unit => self.worth(*unit, cost.in_unit(*unit)),
         };
         self.units.iter().map(|unit| signed(value(unit))).collect()
@@ -237,7 +237,7 @@ impl Builder<'_> {
         for unit in self.units.clone() {
             let (name, of) = match unit {
                 _ if unit == self.report.unit && self.report.seconds(1).is_some() => ("time", "nanoseconds"),
-                Unit::Instructions | Unit::Cycles | Unit::Time => (unit.name(), "count"),
+                _ => (unit.name(), "count"),
             };
             sample_type.push((unit, ValueType { kind: self.string(name), unit: self.string(of) }));
         }

@@ -49,7 +49,10 @@ pub fn best_unit<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Unit {
     let measures = ran.map(|profile| profile.measures).collect::<Vec<_>>();
     let all_have =
         |unit| !measures.is_empty() && measures.iter().all(|measures: &Measures| measures.has(unit));
-    [Unit::Cycles, Unit::Time].into_iter().find(|unit| all_have(*unit)).unwrap_or(Unit::Instructions)
+    [Unit::Cycles, Unit::Time, Unit::Samples]
+        .into_iter()
+        .find(|unit| all_have(*unit))
+        .unwrap_or(Unit::Instructions)
 }
 
 impl ProfileReport {
@@ -91,6 +94,7 @@ impl ProfileReport {
                 }
             }
             Unit::Cycles => "cycles".to_owned(),
+            Unit::Samples => "samples of the program counter".to_owned(),
             Unit::Time => {
                 let sum = |of: fn(&Profile) -> u64| {
                     self.sources.iter().map(|(_, it)| of(it)).fold(0, u64::saturating_add)
@@ -110,7 +114,7 @@ impl ProfileReport {
     /// Seconds, if the unit's frequency is known. An instruction has no known duration.
     pub(crate) fn seconds(&self, value: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "it is printed with three digits")]
-        self.frequency.filter(|_| self.unit != Unit::Instructions).map(|frequency| value as f64 / frequency)
+        self.frequency.filter(|_| self.unit.has_frequency()).map(|frequency| value as f64 / frequency)
     }
 
     /// Nanoseconds, if the unit's frequency is known; otherwise the value unchanged.
@@ -192,6 +196,11 @@ impl ProfileReport {
         if self.value(&tree.total()) == 0 { Cell::Unknown } else { self.value(cost).into() }
     }
 
+    /// A number in a table that samples do not show.
+    fn followed(&self, number: Cell) -> Cell {
+        if self.unit == Unit::Samples { Cell::Unknown } else { number }
+    }
+
     fn functions(&self) -> Table {
         let columns = [
             text("function"),
@@ -220,10 +229,12 @@ impl ProfileReport {
                     label.address.into(),
                     file,
                     line,
-                    function.calls.into(),
+                    self.followed(function.calls.into()),
                     self.cell(&tree, &function.own),
-                    self.cell(&tree, &function.total),
-                    (tree.total().instructions > 0).then_some(function.own.instructions).into(),
+                    self.followed(self.cell(&tree, &function.total)),
+                    self.followed(
+                        (tree.total().instructions > 0).then_some(function.own.instructions).into(),
+                    ),
                     label.kind.name().into(),
                     program(&source.0, &self.programs),
                 ]);
@@ -284,7 +295,7 @@ impl ProfileReport {
                     callee.name.as_str().into(),
                     file,
                     line,
-                    edge.calls.into(),
+                    self.followed(edge.calls.into()),
                     self.cell(&tree, &edge.total),
                     caller.kind.name().into(),
                     callee.kind.name().into(),
@@ -312,7 +323,8 @@ impl ProfileReport {
                 let own = if self.value(&whole) == 0 { Cell::Unknown } else { self.value(&found.own).into() };
                 let instructions = (whole.instructions > 0).then_some(found.own.instructions);
                 let program = program(section, &self.programs);
-                let cells = [found.task.into(), found.binary.into(), own, instructions.into(), program];
+                let instructions = self.followed(instructions.into());
+                let cells = [found.task.into(), found.binary.into(), own, instructions, program];
                 table.push(section.cells().into_iter().chain(cells));
             }
         }

@@ -87,6 +87,7 @@ impl fmt::Display for WindowError {
                     Unit::Cycles => "cycle counts",
                     Unit::Time => "timestamps",
                     Unit::Instructions => "instructions",
+                    Unit::Samples => "samples",
                 };
                 write!(f, "the measured part of the trace has no {missing}")
             }

@@ -74,15 +74,19 @@ impl Table<'_> {
         let functions = self.tree.functions(|cost| self.report.value(cost));
         let head = if self.has_cycles() { "  c/instr" } else { "" };
         let quiet = self.options.look.palette.quiet;
-        writeln!(
-            self.out,
-            "{quiet}{:>12} {:>6} {:>12} {:>6} {:>9}{head}  function{quiet:#}",
-            "self", "", "total", "", "calls"
-        )?;
+        write!(self.out, "{quiet}{:>12} {:>6}", "self", "")?;
+        if !self.is_sampled() {
+            write!(self.out, " {:>12} {:>6} {:>9}{head}", "total", "", "calls")?;
+        }
+        writeln!(self.out, "  function{quiet:#}")?;
         let rows = self.shown(functions.len());
         for function in functions.iter().take(rows) {
-            self.costs(&function.own, &function.total)?;
-            write!(self.out, " {:>9}", function.calls)?;
+            self.cost(&function.own)?;
+            if !self.is_sampled() {
+                write!(self.out, " ")?;
+                self.cost(&function.total)?;
+                write!(self.out, " {:>9}", function.calls)?;
+            }
             if self.has_cycles() {
                 write!(self.out, "  {:>7}", per_instruction(&function.own))?;
             }
@@ -155,13 +159,9 @@ impl Table<'_> {
         (value_text, percent(value, self.whole))
     }
 
-    fn costs(&mut self, own: &Cost, total: &Cost) -> io::Result<()> {
-        for cost in [own, total] {
-            let (value, percent) = self.known(self.report.value(cost));
-            let space = if std::ptr::eq(cost, own) { "" } else { " " };
-            write!(self.out, "{space}{value:>12} {percent:>6}")?;
-        }
-        Ok(())
+    fn cost(&mut self, cost: &Cost) -> io::Result<()> {
+        let (value, percent) = self.known(self.report.value(cost));
+        write!(self.out, "{value:>12} {percent:>6}")
     }
 
     fn name(&mut self, label: LabelId) -> io::Result<()> {
@@ -180,6 +180,9 @@ impl Table<'_> {
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
         let quiet = self.options.look.palette.quiet;
         let mut notes = Vec::from_iter(in_doubt(profile.in_doubt));
+        if self.is_sampled() && self.whole > 0 {
+            notes.push("a sample, not a measurement: samples show no calls, and can miss code that runs in step with them".to_owned());
+        }
         let others = [
             (&profile.unfollowed, "not counted above: ", "of code that could not be followed"),
             (&profile.untraced, "not counted above: ", "while nothing was traced"),
@@ -226,6 +229,10 @@ impl Table<'_> {
             0 => Ok(()),
             count => writeln!(self.out, "{quiet}… and {count} more {what}{quiet:#}"),
         }
+    }
+
+    fn is_sampled(&self) -> bool {
+        self.report.unit == Unit::Samples
     }
 
     fn has_cycles(&self) -> bool {

@@ -131,6 +131,7 @@ pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
         Unit::Instructions => "instruction",
         Unit::Cycles => "cycle",
         Unit::Time => "tick",
+        Unit::Samples => "sample",
     };
     (!scale.is_in_seconds()).then(|| format!("{shown} is 1 {unit}"))
 }
