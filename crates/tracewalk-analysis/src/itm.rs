@@ -19,6 +19,7 @@
 //! ```
 
 mod tables;
+mod watched;
 
 use std::fmt;
 
@@ -31,6 +32,7 @@ use tracewalk::span::Span;
 use crate::stm::StmEvent;
 
 pub use tables::{ITM_TABLES, event_table};
+pub use watched::Watched;
 
 /// A report of an ITM or an STM.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -69,6 +69,11 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
+    /// The address of data objects with these low 16 bits; `None` if there is none, or more than one.
+    fn data_with_low_half(&self, _low_half: u16) -> Option<Address> {
+        None
+    }
+
     /// The file of the code at `address`, without its folders.
     fn binary(&self, _address: Address) -> Option<&str> {
         None

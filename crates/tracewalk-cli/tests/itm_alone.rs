@@ -127,3 +127,30 @@ fn samples_in_no_function_and_asleep_have_rows_of_their_own() {
         assert_eq!(profile(&["--unit", unit]).status, 2);
     }
 }
+
+#[tracewalk_corpus::test]
+fn spans_of_the_timeline_have_the_lengths_that_the_generator_noted() {
+    let mut compared = 0;
+    for log in logs_with("interrupts") {
+        let truth = log.truth["interrupts"].as_object().unwrap().values();
+        if truth.clone().any(|exception| exception["with"].is_null()) {
+            // Without timestamps there is no axis.
+            assert_eq!(run(["timeline", &log.path]).status, 2, "{}", log.path);
+            continue;
+        }
+        let table: Value =
+            serde_json::from_str(&command("timeline", &log, &["--format", "json"]).stdout).unwrap();
+        let rows = table["tables"][0]["rows"].as_array().unwrap().iter();
+        let spans = rows.filter(|row| row["kind"] == "exception").collect::<Vec<_>>();
+        let count = truth.clone().map(|exception| exception["count"].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(spans.len() as u64, count, "{}", log.path);
+        let known = spans.iter().filter(|span| {
+            span["end_note"].is_null() && span["start_certainty"] == "exact" && span["end_certainty"] == "exact"
+        });
+        let lengths = known.map(|span| span["end_time"].as_u64().unwrap() - span["start_time"].as_u64().unwrap());
+        let expected = truth.map(|exception| exception["with"][1].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(lengths.sum::<u64>(), expected, "{}", log.path);
+        compared += 1;
+    }
+    assert_eq!(compared, 16);
+}

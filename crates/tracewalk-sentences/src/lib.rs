@@ -97,7 +97,10 @@ pub fn of_gather(error: &GatherError) -> String {
 pub const fn not_measured(unit: Unit) -> NotMeasured {
     let (missing, switch) = match unit {
         Unit::Cycles => ("cycle counts", "cycle counting (ETMCR bit 12, or bit 4 of ETMv4's TRCCONFIGR)"),
-        Unit::Time => ("timestamps", "timestamps (ETMCR bit 28, or bit 11 of ETMv4's TRCCONFIGR)"),
+        Unit::Time => (
+            "timestamps",
+            "timestamps (ETMCR bit 28, bit 11 of ETMv4's TRCCONFIGR, or bit 1 of an ITM's ITM_TCR)",
+        ),
         Unit::Instructions => ("instructions", "tracing"),
         Unit::Samples => ("samples", "the DWT's samples of the program counter (DWT_CTRL, bit 12)"),
     };

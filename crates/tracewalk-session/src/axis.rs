@@ -7,11 +7,13 @@ use tracewalk_analysis::Window;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::drive::{NoProgress, Spread};
 use tracewalk_analysis::interrupts::{Measured, ProgramActivities};
+use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_analysis::timeline::{Probe, Probing, Scale};
 
 use crate::additive::OfInterrupts;
 use crate::error::RunError;
 use crate::gather::{GatherFront, Places, PlacesError, PlacesErrorKind};
+use crate::model::Itm;
 use crate::observer::Observer;
 use crate::outcome::Follow;
 use crate::session::Session;
@@ -63,6 +65,18 @@ impl Session {
         how: &Follow,
         observer: &dyn Observer,
     ) -> Result<Scale, RunError> {
+        if self.is_itm_alone() {
+            // An ITM's only axis is that of its timestamps.
+            let is_timed = |itm: &Itm| {
+                let mut records = self.itm_records(itm);
+                records.any(|record| matches!(record.event, ItmEvent::LocalTime { .. }))
+            };
+            let has_time = self.is_live() || self.itms_alone().iter().any(is_timed);
+            return match unit {
+                None | Some(Unit::Time) if has_time => Ok(Scale::of(&[], Unit::Time, frequency)),
+                unit => Err(WindowError::NotMeasured(unit.unwrap_or(Unit::Time)).into()),
+            };
+        }
         let probed = [self.probe(how.names.as_deref(), observer)?];
         let unit = unit.unwrap_or_else(|| Probe::best(&probed));
         let [probes] = probed;

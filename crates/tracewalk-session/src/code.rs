@@ -239,6 +239,10 @@ impl symbols::Symbols for ImageSymbols {
         self.symbols.objects().iter().map(object).collect()
     }
 
+    fn data_with_low_half(&self, low_half: u16) -> Option<Address> {
+        self.symbols.data_with_low_half(low_half)
+    }
+
     fn binary(&self, address: Address) -> Option<&str> {
         self.symbols.image_at(address)?.file.file_name()?.to_str()
     }

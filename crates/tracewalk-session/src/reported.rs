@@ -2,10 +2,13 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use tracewalk::ids::Address;
 use tracewalk::source::Instrumentation;
-use tracewalk_analysis::Statistics;
+use tracewalk_analysis::itm::Watched;
 use tracewalk_analysis::record::ItmRecord;
+use tracewalk_analysis::{Code, Statistics};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::ImageError;
 
@@ -51,6 +54,15 @@ impl Session {
             observer.heard(&itm, &counts, &Statistics { bytes, packets, malformed, ..Statistics::default() });
         }
         Ok(self.end_source(observer)?)
+    }
+
+    /// The data that the comparators of an ITM's DWT watch, in a program. The capture's description may state their addresses
+    /// (`DWT_COMP0` to `DWT_COMP3`).
+    #[must_use]
+    pub fn watched(&self, itm: &Itm, code: &Arc<Code>) -> Watched {
+        let registers = &itm.description.registers;
+        let stated = ["DWT_COMP0", "DWT_COMP1", "DWT_COMP2", "DWT_COMP3"].map(|name| registers.get(name));
+        Watched::new(Arc::clone(code), stated.map(|address| address.map(Address::from)))
     }
 
     /// The program of the core that an ITM belongs to, with names and lines if directories with its source files are given.

@@ -1,8 +1,9 @@
 //! Exceptions as an ITM reports them.
 
 use super::{Activities, Activity, ActivityRecorder};
+use crate::Code;
 use crate::clock::Unit;
-use crate::itm::ItmEvent;
+use crate::itm::{ItmEvent, Watched};
 use crate::timeline::ReportedTimeline;
 
 /// Measures how long exceptions took by an ITM's reports, in ticks of its local timestamps.
@@ -15,7 +16,8 @@ pub struct ReportedActivities {
 impl Default for ReportedActivities {
     fn default() -> Self {
         let recorder = ActivityRecorder { is_reported: true, ..ActivityRecorder::new(Unit::Time, false) };
-        Self { timeline: ReportedTimeline::default(), recorder }
+        let watched = Watched::new(Code::unknown().into(), [None; 4]);
+        Self { timeline: ReportedTimeline::new(watched), recorder }
     }
 }
 

@@ -4,11 +4,11 @@ use std::fmt;
 
 use tracewalk::directive::{BeginReason, Instrumentation, Transaction};
 use tracewalk::flow::GapReason;
-use tracewalk::ids::Exception;
+use tracewalk::ids::{Address, Exception};
 use tracewalk::protocol::itm::{ExceptionAction, Packet};
 
 use crate::call_stack::{Entry, FunctionId, Interruption, Left, Task};
-use crate::itm::ItmEvent;
+use crate::itm::{ItmEvent, Watched};
 
 /// An event on the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,13 @@ pub enum Track {
     Text(u8),
     /// Exceptions as an ITM reports them.
     Reported,
+    /// The values of the data that a comparator of the DWT watches.
+    Watched {
+        /// The comparator.
+        comparator: u8,
+        /// The first address of the data object, if it is known.
+        object: Option<Address>,
+    },
 }
 
 /// The subject of a span.
@@ -175,20 +182,26 @@ pub enum Mark {
     Text(String),
     /// An ITM reports this action of an exception; `None` is thread mode.
     Exception(Option<Exception>, ExceptionAction),
+    /// Watched data had this value in an access.
+    Value(u32),
 }
 
 impl Mark {
     /// The mark of an ITM's report, and its track; `None` if timelines have none for it.
-    pub(super) fn of_itm(event: &ItmEvent) -> Option<(Track, Self)> {
-        match event {
-            ItmEvent::Text { port, bytes } => {
+    pub(super) fn of_itm(event: &ItmEvent, watched: &mut Watched) -> Option<(Track, Self)> {
+        let object = watched.event(event);
+        match *event {
+            ItmEvent::Packet(Packet::DataValue { comparator, value, .. }) => {
+                Some((Track::Watched { comparator, object }, Self::Value(value)))
+            }
+            ItmEvent::Text { port, ref bytes } => {
                 let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
-                Some((Track::Text(*port), Self::Text(text)))
+                Some((Track::Text(port), Self::Text(text)))
             }
             ItmEvent::Packet(Packet::Exception { number, action }) => {
                 // Number 0 means thread mode.
-                let exception = (*number != 0).then_some(Exception::M(*number));
-                Some((Track::Reported, Self::Exception(exception, *action)))
+                let exception = (number != 0).then_some(Exception::M(number));
+                Some((Track::Reported, Self::Exception(exception, action)))
             }
             _ => None,
         }

@@ -60,7 +60,7 @@ use super::clock::{CycleMeter, Spent};
 use super::window::{Phase, Window, Windowed};
 use crate::Code;
 use crate::analysis::Repeated;
-use crate::itm::ItmEvent;
+use crate::itm::{ItmEvent, Watched};
 use axis::Axis;
 use place::Place;
 use spans::{Marks, Recorder};
@@ -79,6 +79,7 @@ pub struct Timeline {
     phase: Phase,
     recorder: Recorder,
     axis: Axis,
+    watched: Watched,
     /// What was open, when the window began, in tasks that have not run since.
     asleep: Vec<Span>,
     /// Whether the window is the whole trace, so that no check is needed.
@@ -90,6 +91,7 @@ impl Timeline {
     #[must_use]
     pub fn new(code: Arc<Code>, scale: &Scale, window: &Window) -> Self {
         let windowed = window.begin(&code);
+        let watched = Watched::new(Arc::clone(&code), [None; 4]);
         let calls = CallStack::new(code);
         let task = calls.task();
         Self {
@@ -100,6 +102,7 @@ impl Timeline {
             phase: if window.from.is_none() { Phase::Inside } else { Phase::Before },
             recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
+            watched,
             asleep: Vec::new(),
             is_whole: *window == Window::default(),
         }
@@ -191,7 +194,7 @@ impl Timeline {
 
     /// An ITM reported something between the last element and the next one, in the order of the capture.
     pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
-        let Some((track, mark)) = Mark::of_itm(event) else { return };
+        let Some((track, mark)) = Mark::of_itm(event, &mut self.watched) else { return };
         let now = Place { certainty: Certainty::Estimated, ..self.recorder.spans.tracks.now };
         self.recorder.mark(now, Change::Mark { track, mark });
         self.give(sink);

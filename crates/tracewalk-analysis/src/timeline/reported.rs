@@ -8,11 +8,12 @@ use tracewalk::protocol::itm::{ExceptionAction, Packet};
 
 use super::item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
 use crate::call_stack::Interruption;
-use crate::itm::ItmEvent;
+use crate::itm::{ItmEvent, Watched};
 
 /// Puts the reports of an ITM on an axis.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReportedTimeline {
+    watched: Watched,
     /// The events since the last timestamp.
     waiting: Vec<ItmEvent>,
     /// The handlers that have not exited, the innermost last.
@@ -27,20 +28,25 @@ pub struct ReportedTimeline {
 const MOST_WAITING: usize = 1 << 16;
 
 impl ReportedTimeline {
+    /// A timeline before the first event, with names of watched data.
+    #[must_use]
+    pub const fn new(watched: Watched) -> Self {
+        let at = Moment { ticks: 0, certainty: Certainty::Estimated };
+        Self { watched, waiting: Vec::new(), handlers: Vec::new(), exited: false, at, last: SpanId(0) }
+    }
+
     /// Takes the next event; calls `sink` with the items whose time is known now.
     pub fn event(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
         match event {
             ItmEvent::LocalTime { total, .. } => self.give(*total, Certainty::Exact, sink),
-            ItmEvent::Text { .. }
-            | ItmEvent::Value { .. }
-            | ItmEvent::Malformed { .. }
-            | ItmEvent::Packet(Packet::Exception { .. } | Packet::Overflow) => {
+            ItmEvent::Value { .. } | ItmEvent::GlobalTime { .. } | ItmEvent::Stm(_) => {}
+            ItmEvent::Packet(Packet::PcSample(_) | Packet::EventCounters(_)) => {}
+            ItmEvent::Text { .. } | ItmEvent::Malformed { .. } | ItmEvent::Packet(_) => {
                 self.waiting.push(event.clone());
                 if self.waiting.len() >= MOST_WAITING {
                     self.give(self.at.ticks, Certainty::Estimated, sink);
                 }
             }
-            ItmEvent::Packet(_) | ItmEvent::GlobalTime { .. } | ItmEvent::Stm(_) => {}
         }
     }
 
@@ -79,7 +85,7 @@ impl ReportedTimeline {
                 self.change(Change::End { id, track: Track::Gaps, finish: Finish::Returned }, sink);
             }
             other => {
-                if let Some((track, mark)) = Mark::of_itm(other) {
+                if let Some((track, mark)) = Mark::of_itm(other, &mut self.watched) {
                     self.change(Change::Mark { track, mark }, sink);
                 }
             }

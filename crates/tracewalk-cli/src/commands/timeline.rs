@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::sink::Sink as _;
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
 
@@ -40,6 +41,9 @@ impl Task for args::Timeline {
         let mut session = open(&self.follow.capture, unit, messages)?;
         let how = self.follow.how(self.work.threads, messages);
         let view = View::new(window.clone(), unit);
+        if session.is_itm_alone() {
+            view.check_itm(&session)?;
+        }
         view.check(&mut session, &how, messages)?;
         let scale = session.scale(unit, self.axis.frequency, &how, messages)?;
         refuse_frequency(scale.unit, self.axis.frequency)?;
@@ -51,6 +55,13 @@ impl Task for args::Timeline {
                 view.run(session, source, &how, &mut timelines, messages)?;
                 Ok::<(), Failure>(())
             })?;
+            for itm in session.itms_alone() {
+                let code = session.itm_program(&itm, how.names.as_deref(), messages)?.code;
+                let watched = session.watched(&itm, &code);
+                timelines.itm_section(&session.itm_section(&itm, code), watched)?;
+                session.each_report(&itm, messages, |record| timelines.itm(record))?;
+                timelines.end_section()?;
+            }
             view.finish()?;
             Ok(exporter.finish(messages.complete())?)
         };

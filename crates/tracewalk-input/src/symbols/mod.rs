@@ -115,6 +115,12 @@ impl SymbolTable {
         self.objects.all()
     }
 
+    /// The address of data objects with these low 16 bits; `None` if there is none, or more than one.
+    #[must_use]
+    pub fn data_with_low_half(&self, low_half: u16) -> Option<Address> {
+        self.objects.with_low_half(low_half)
+    }
+
     /// The image that has a byte at `address`; if several do, the one that covers the others.
     #[must_use]
     pub fn image_at(&self, address: Address) -> Option<&Image> {

@@ -50,6 +50,20 @@ impl Objects {
         let near = near.take_while(|object| address.get() - object.start.get() < self.longest);
         near.filter(|object| address.get() < object.end).min_by_key(|object| object.end - object.start.get())
     }
+
+    /// The only address in objects with these low 16 bits.
+    pub(super) fn with_low_half(&self, low_half: u16) -> Option<Address> {
+        let first = |object: &Object| {
+            let start = object.start.get();
+            let after = u64::from(low_half).wrapping_sub(start) & 0xffff;
+            let at = start.checked_add(after)?;
+            // A larger object has several.
+            (at < object.end).then_some((at, at.saturating_add(0x1_0000) < object.end))
+        };
+        let mut found = self.all.iter().filter_map(first);
+        let (at, is_repeated) = found.next()?;
+        (!is_repeated && found.all(|other| other == (at, false))).then_some(Address::new(at))
+    }
 }
 
 #[cfg(test)]
@@ -72,5 +86,28 @@ mod tests {
             [at(4), at(8), at(16), at(100), at(203), at(204)].map(Option::unwrap_or_default),
             ["all", "part", "all", "", "next", ""]
         );
+    }
+
+    #[test]
+    fn the_low_half_of_an_address_finds_the_only_data() {
+        let object = |start: u32, size: u32| Object {
+            name: String::new(),
+            start: Address::from(start),
+            end: u64::from(start) + u64::from(size),
+        };
+        let all = vec![
+            object(0x0800_fff0, 0x40),
+            object(0x2000_0000, 0x10),
+            object(0x2000_0100, 4),
+            object(0x3000_0000, 0x2_0000),
+        ];
+        let objects = |all: &[Object]| Objects { all: all.to_vec(), longest: 0x2_0000 };
+        let found = |all: &[Object], low_half| objects(all).with_low_half(low_half).map(Address::get);
+        // An object may cross from one 64 KiB to the next.
+        assert_eq!(found(&all[..3], 0x0010), Some(0x0801_0010));
+        assert_eq!(found(&all[..3], 0x0102), Some(0x2000_0102));
+        assert_eq!(found(&all[..3], 0x0004), None);
+        assert_eq!(found(&all[..3], 0x8000), None);
+        assert_eq!(found(&all[3..], 0x8000), None);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
-use tracewalk_analysis::timeline::{Change, Item, Moment, Scale, Track};
+use tracewalk_analysis::timeline::{Change, Item, Mark, Moment, Scale, Track};
 use tracewalk_analysis::{Code, Section};
 
 /// Writes trace events, one a line.
@@ -38,8 +38,8 @@ impl<W: Write> ChromeTrace<W> {
     }
 
     /// The title of the whole, before the first source.
-    fn head(&mut self, scale: &Scale) -> io::Result<()> {
-        let other = json!({ "program": "tracewalk", "axis": scale.to_string() });
+    fn head(&mut self, axis: &str) -> io::Result<()> {
+        let other = json!({ "program": "tracewalk", "axis": axis });
         write!(self.out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")
     }
 
@@ -78,7 +78,7 @@ impl<W: Write> ChromeTrace<W> {
 impl<W: Write> TimelineExport for ChromeTrace<W> {
     fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()> {
         if self.process == 0 {
-            self.head(scale)?;
+            self.head(&scale.title(section.protocol))?;
         }
         self.process += 1;
         self.scale = Some(*scale);
@@ -103,6 +103,10 @@ impl<W: Write> TimelineExport for ChromeTrace<W> {
                 args.extend(finish.note().map(|note| ("end".to_owned(), note.into())));
                 args.extend(item.at.certainty.name().map(|name| ("end_time".to_owned(), name.into())));
                 json!({ "ph": "E", "tid": self.thread(*track)? })
+            }
+            Change::Mark { track, mark: Mark::Value(value) } => {
+                args.insert("value".to_owned(), (*value).into());
+                json!({ "ph": "C", "name": self.names.track(*track), "tid": self.thread(*track)? })
             }
             Change::Mark { track, mark } => {
                 args.extend(item.at.certainty.name().map(|name| ("time".to_owned(), name.into())));

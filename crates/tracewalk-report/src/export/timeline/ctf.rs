@@ -25,6 +25,8 @@ pub struct CommonTraceFormat<'a> {
     files: &'a mut dyn Files,
     sources: Vec<String>,
     scale: Option<Scale>,
+    /// The title of the axis.
+    axis: String,
     stream: Option<Stream>,
 }
 
@@ -56,6 +58,7 @@ enum EventClass {
     Event,
     Instrumentation,
     Transaction,
+    Value,
 }
 
 /// CTF 1.8.3, 5.1: the first word of a packet.
@@ -78,6 +81,7 @@ impl EventClass {
             Self::Event => 11,
             Self::Instrumentation => 12,
             Self::Transaction => 13,
+            Self::Value => 14,
         }
     }
 
@@ -92,7 +96,7 @@ impl EventClass {
 }
 
 /// The names of the events, in the order of their numbers.
-const EVENTS: [&str; 14] = [
+const EVENTS: [&str; 15] = [
     "function_begin",
     "function_end",
     "exception_begin",
@@ -107,6 +111,7 @@ const EVENTS: [&str; 14] = [
     "event",
     "instrumentation",
     "transaction",
+    "value",
 ];
 
 impl fmt::Debug for CommonTraceFormat<'_> {
@@ -118,17 +123,13 @@ impl fmt::Debug for CommonTraceFormat<'_> {
 impl<'a> CommonTraceFormat<'a> {
     /// Writes to these files.
     pub fn new(files: &'a mut dyn Files) -> Self {
-        Self { files, sources: Vec::new(), scale: None, stream: None }
+        Self { files, sources: Vec::new(), scale: None, axis: String::new(), stream: None }
     }
 
     /// The description of the format (TSDL; CTF 1.8.3, 7).
     fn metadata(&self, out: &mut dyn Write, complete: bool) -> io::Result<()> {
-        let axis = self.scale.map_or_else(String::new, |scale| match ruler(&scale, "1 ns") {
-            Some(ruler) => format!("{scale} ({ruler})"),
-            None => scale.to_string(),
-        });
         write!(out, "{HEAD}")?;
-        writeln!(out, "env {{\n    tracer_name = \"tracewalk\";\n    axis = \"{}\";", escaped(&axis))?;
+        writeln!(out, "env {{\n    tracer_name = \"tracewalk\";\n    axis = \"{}\";", escaped(&self.axis))?;
         if !complete {
             writeln!(out, "    complete = 0;")?;
         }
@@ -136,7 +137,7 @@ impl<'a> CommonTraceFormat<'a> {
             writeln!(out, "    source_{} = \"{}\";", index + 1, escaped(source))?;
         }
         writeln!(out, "}};\n")?;
-        writeln!(out, "clock {{\n    name = axis;\n    description = \"{}\";", escaped(&axis))?;
+        writeln!(out, "clock {{\n    name = axis;\n    description = \"{}\";", escaped(&self.axis))?;
         write!(out, "{STREAM}")?;
         for (number, name) in EVENTS.iter().enumerate() {
             write!(out, "\nevent {{\n    name = \"{name}\";\n    id = {number};\n{FIELDS}")?;
@@ -150,6 +151,10 @@ impl TimelineExport for CommonTraceFormat<'_> {
         let title = title(section, scale, "1 ns");
         self.sources.push(title.clone());
         self.scale = Some(*scale);
+        self.axis = scale.title(section.protocol);
+        if let Some(ruler) = ruler(scale, "1 ns") {
+            self.axis += &format!(" ({ruler})");
+        }
         let number = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         let out = self.files.create(&format!("source_{number}"))?;
         self.stream = Some(Stream::new(out, number, title, Arc::clone(&section.code)));
@@ -216,6 +221,7 @@ impl Stream {
                     Mark::Transaction(_) => EventClass::Transaction,
                     Mark::Text(_) => EventClass::Text,
                     Mark::Exception(..) => EventClass::ItmException,
+                    Mark::Value(_) => EventClass::Value,
                 };
                 let (_, name) = self.names.mark(mark);
                 self.event(class.number(), (*track, &name), (item.at, nanoseconds), "");

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::io;
 
 use tracewalk_analysis::analysis::{FlowSink, Repeated};
+use tracewalk_analysis::itm::Watched;
 use tracewalk_analysis::record::ItmRecord;
-use tracewalk_analysis::timeline::{Item, Scale, Timeline};
+use tracewalk_analysis::timeline::{Item, ReportedTimeline, Scale, Timeline};
 use tracewalk_analysis::{Section, Window};
 
 use tracewalk_analysis::record::FlowRecord;
@@ -66,13 +67,15 @@ pub struct Timelines<'a> {
     scale: Scale,
     window: Window,
     running: Option<Timeline>,
+    /// The timeline of an ITM without program flow.
+    reported: Option<ReportedTimeline>,
 }
 
 impl<'a> Timelines<'a> {
     /// Timelines on this axis, the part of them in the window.
     #[must_use]
     pub fn new(exporter: &'a mut dyn TimelineExport, scale: Scale, window: Window) -> Self {
-        Self { exporter, scale, window, running: None }
+        Self { exporter, scale, window, running: None, reported: None }
     }
 }
 
@@ -83,17 +86,28 @@ impl std::fmt::Debug for Timelines<'_> {
 }
 
 impl Timelines<'_> {
+    /// The records of an ITM without program flow follow.
+    pub fn itm_section(&mut self, section: &Section, watched: Watched) -> io::Result<()> {
+        self.reported = Some(ReportedTimeline::new(watched));
+        self.exporter.section(section, &self.scale)
+    }
+
     /// Hands the items that `take` gives on, up to the first error.
     fn hand_on(&mut self, take: impl FnOnce(&mut Timeline, &mut dyn FnMut(Item))) -> io::Result<()> {
         let Self { exporter, running: Some(timeline), .. } = self else { return Ok(()) };
-        let mut result = Ok(());
-        take(timeline, &mut |item| {
-            if result.is_ok() {
-                result = exporter.item(&item);
-            }
-        });
-        result
+        give(*exporter, |sink| take(timeline, sink))
     }
+}
+
+/// Hands items on, up to the first error.
+fn give(exporter: &mut dyn TimelineExport, take: impl FnOnce(&mut dyn FnMut(Item))) -> io::Result<()> {
+    let mut result = Ok(());
+    take(&mut |item| {
+        if result.is_ok() {
+            result = exporter.item(&item);
+        }
+    });
+    result
 }
 
 impl Sink<FlowRecord> for Timelines<'_> {
@@ -111,12 +125,18 @@ impl Sink<FlowRecord> for Timelines<'_> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        if let Some(reported) = &mut self.reported {
+            return give(self.exporter, |mut sink| reported.event(&record.event, &mut sink));
+        }
         self.hand_on(|timeline, mut sink| timeline.itm(&record.event, &mut sink))
     }
 
     fn end_section(&mut self) -> io::Result<()> {
         self.hand_on(|timeline, mut sink| timeline.finish(&mut sink))?;
         self.running = None;
+        if let Some(mut reported) = self.reported.take() {
+            give(self.exporter, |mut sink| reported.finish(&mut sink))?;
+        }
         self.exporter.end_section()
     }
 }

@@ -48,6 +48,10 @@ impl Names {
             Track::Events => "events".to_owned(),
             Track::Text(port) => format!("stimulus port {port}"),
             Track::Reported => "ITM exceptions".to_owned(),
+            Track::Watched { comparator, object } => {
+                let object = object.and_then(|at| self.code.symbols.object(at));
+                object.map_or_else(|| format!("comparator {comparator}"), |object| object.name)
+            }
         }
     }
 
@@ -63,6 +67,7 @@ impl Names {
                 ("transaction", EventKind::Transaction(*transaction).to_string().into())
             }
             Mark::Text(text) => ("text", text.into()),
+            Mark::Value(value) => ("value", value.to_string().into()),
             Mark::Exception(exception, action) => {
                 let name = exception.map_or_else(|| "thread mode".to_owned(), |of| self.exception(Some(of)));
                 ("itm_exception", format!("{name} {}", action.name()).into())
@@ -122,6 +127,7 @@ pub(super) fn rank(track: Track) -> i32 {
         Track::Events => (1 << 20) + 1,
         Track::Reported => (1 << 20) + 2,
         Track::Text(port) => (1 << 20) + 3 + i32::from(port),
+        Track::Watched { comparator, .. } => (1 << 20) + 3 + 256 + i32::from(comparator),
     }
 }
 
@@ -138,8 +144,9 @@ pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
 
 /// A source's title: its name, and the unit of its axis. Viewers cut long titles in the middle.
 pub(super) fn title(section: &tracewalk_analysis::Section, scale: &Scale, shown: &str) -> String {
+    let axis = scale.title(section.protocol);
     match ruler(scale, shown) {
-        Some(ruler) => format!("{ruler}: {section}, {scale}"),
-        None => format!("{section}, {scale}"),
+        Some(ruler) => format!("{ruler}: {section}, {axis}"),
+        None => format!("{section}, {axis}"),
     }
 }

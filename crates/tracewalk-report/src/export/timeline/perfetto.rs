@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use self::messages::{Annotation, Descriptor, Event, Interned, Name, Packet, Process};
+use self::messages::{Annotation, Counter, Descriptor, Event, Interned, Name, Packet, Process};
 use self::written::{Content, Written};
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
 use crate::words::CUT;
-use tracewalk_analysis::timeline::{Certainty, Change, Item, Moment, Scale, Track};
+use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, Track};
 use tracewalk_analysis::{Code, Section};
 
 /// Writes track events.
@@ -48,6 +48,7 @@ struct Source {
 const SLICE_BEGIN: i32 = 1;
 const SLICE_END: i32 = 2;
 const INSTANT: i32 = 3;
+const COUNTER: i32 = 4;
 
 /// `TracePacket.SequenceFlags`.
 const INCREMENTAL_STATE_CLEARED: u32 = 0b01;
@@ -138,6 +139,7 @@ impl<W: Write> PerfettoTrace<W> {
             name: Some(self.source.names.track(track)),
             parent_uuid: Some(self.source.uuid()),
             sibling_order_rank: Some(rank(track)),
+            counter: matches!(track, Track::Watched { .. }).then_some(Counter {}),
             ..Descriptor::default()
         };
         self.send(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
@@ -169,6 +171,11 @@ impl<W: Write> PerfettoTrace<W> {
                     debug_annotations: notes.map(|(name, note)| annotation(name, note.to_owned())).collect(),
                     ..Event::default()
                 };
+                (*track, event, None)
+            }
+            Change::Mark { track, mark: Mark::Value(value) } => {
+                let counter_value = Some(i64::from(*value));
+                let event = Event { r#type: Some(COUNTER), counter_value, ..Event::default() };
                 (*track, event, None)
             }
             Change::Mark { track, mark } => {

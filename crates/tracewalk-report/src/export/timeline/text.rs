@@ -134,7 +134,7 @@ impl<W: Write> TimelineExport for TimelineText<W> {
         self.scale = Some(*scale);
         self.names = Names::new(Arc::clone(&section.code));
         self.open.clear();
-        writeln!(self.out, "{head}{}{head:#}", format_args!("{section}, {scale}"))?;
+        writeln!(self.out, "{head}{}{head:#}", format_args!("{section}, {}", scale.title(section.protocol)))?;
         if scale.unit != tracewalk_analysis::clock::Unit::Instructions {
             writeln!(self.out, "~ interpolated  ? estimated")?;
         }

@@ -34,6 +34,8 @@ pub(super) struct Event {
     pub(super) track_uuid: Option<u64>,
     #[prost(string, optional, tag = "23")]
     pub(super) name: Option<String>,
+    #[prost(int64, optional, tag = "30")]
+    pub(super) counter_value: Option<i64>,
 }
 
 /// `DebugAnnotation`.
@@ -74,11 +76,17 @@ pub(super) struct Descriptor {
     pub(super) process: Option<Process>,
     #[prost(uint64, optional, tag = "5")]
     pub(super) parent_uuid: Option<u64>,
+    #[prost(message, optional, tag = "8")]
+    pub(super) counter: Option<Counter>,
     #[prost(int32, optional, tag = "11")]
     pub(super) child_ordering: Option<i32>,
     #[prost(int32, optional, tag = "12")]
     pub(super) sibling_order_rank: Option<i32>,
 }
+
+/// `CounterDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Counter {}
 
 /// `ProcessDescriptor`.
 #[derive(Clone, PartialEq, Message)]
