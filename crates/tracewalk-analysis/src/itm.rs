@@ -31,7 +31,7 @@ use tracewalk::span::Span;
 
 use crate::stm::StmEvent;
 
-pub use tables::{ITM_TABLES, event_table};
+pub use tables::{ITM_TABLES, VALUES_TABLE, event_table, values_table};
 pub use watched::Watched;
 
 /// A report of an ITM or an STM.

@@ -69,7 +69,7 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
-    /// The address of data objects with these low 16 bits; `None` if there is none, or more than one.
+    /// The address of variables with these low 16 bits; `None` if there is none, or more than one.
     fn data_with_low_half(&self, _low_half: u16) -> Option<Address> {
         None
     }

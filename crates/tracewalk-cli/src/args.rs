@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use tracewalk_analysis::itm::ITM_TABLES;
+use tracewalk_analysis::itm::{ITM_TABLES, VALUES_TABLE};
 use tracewalk_analysis::values::Search;
 use tracewalk_analysis::{Code, Place, Window};
 use tracewalk_report::export::Selection;
@@ -256,6 +256,9 @@ pub(crate) struct Info {
     pub(crate) table: &'static str,
 }
 
+/// The tables of `itm`.
+const TABLES: [&str; 4] = [ITM_TABLES[0], ITM_TABLES[1], ITM_TABLES[2], VALUES_TABLE];
+
 #[derive(Args, Debug)]
 pub(crate) struct Itm {
     #[command(flatten)]
@@ -274,8 +277,8 @@ pub(crate) struct Itm {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The table that --format csv and parquet write.
-    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&ITM_TABLES), default_value = ITM_TABLES[0], help_heading = "Output")]
+    /// The table that --format csv and parquet write. `itm_values` has the values of watched data and of stimulus ports over time.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&TABLES), default_value = TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 }
 

@@ -1,6 +1,7 @@
 //! An ITM without instruction trace: random logs, compared with what their generator noted.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::support::{Outcome, corpus, example, run};
 use serde_json::{Value, json};
@@ -153,4 +154,55 @@ fn spans_of_the_timeline_have_the_lengths_that_the_generator_noted() {
         compared += 1;
     }
     assert_eq!(compared, 16);
+}
+
+/// The comparator of an access to `ticks`, by its address, and another one, of which only the description knows the address
+/// (`samples`).
+fn watched_data(directory: &Path) -> (String, String) {
+    let mut bytes = vec![0, 0, 0, 0, 0, 0x80];
+    // Comparator 1: bits 15:0 of the address 0x20000004, and the value 7, written. At tick 5.
+    bytes.extend([0x5e, 0x04, 0x00, 0x9d, 7, 0xc0, 5]);
+    // Comparator 2: the value 0x1234, read. At tick 8.
+    bytes.extend([0xa6, 0x34, 0x12, 0x30]);
+    // Port 1: the value 9. No timestamp.
+    bytes.extend([0x0b, 9, 0, 0, 0]);
+    std::fs::write(directory.join("swo.bin"), bytes).unwrap();
+    std::fs::copy(example("m3-etmv3/m3.elf"), directory.join("fw.elf")).unwrap();
+    let description = "[capture]\nfile = \"swo.bin\"\ncontainer = \"raw\"\n[[source]]\nprotocol = \"itm\"\n\
+                       other_registers = { DWT_COMP2 = 0x2000003c }\n[[image]]\nfile = \"fw.elf\"\n";
+    std::fs::write(directory.join("capture.toml"), description).unwrap();
+    let [trace, description] = ["swo.bin", "capture.toml"].map(|name| directory.join(name).display().to_string());
+    (trace, description)
+}
+
+#[test]
+fn comparators_are_named_by_the_data_that_they_watch() {
+    let directory = tempfile::tempdir().unwrap();
+    let (trace, description) = watched_data(directory.path());
+    let elf = example("m3-etmv3/m3.elf").display().to_string();
+    let itm = |arguments: &[&str]| run(["itm", "--quiet"].iter().chain(arguments)).stdout;
+    let objects = |arguments: &[&str]| {
+        let lines = itm(&[arguments, &["--format", "jsonl"]].concat());
+        let objects = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let data = objects.filter(|object| object["event"] == "data_value");
+        data.map(|object| object["object"].clone()).collect::<Vec<_>>()
+    };
+    let raw = [&trace, "--container", "raw", "--source", "itm"];
+    assert_eq!(objects(&raw), [Value::Null, Value::Null]);
+    let with_elf = [&raw[..], &["--image", &elf]].concat();
+    assert_eq!(objects(&with_elf), ["ticks".into(), Value::Null]);
+    assert_eq!(objects(&[&description]), ["ticks", "samples"]);
+    let events = itm(&[&description, "--format", "events"]);
+    assert!(events.contains("comparator 1: 0x07 written (ticks)\n"), "{events}");
+    assert!(events.contains("comparator 2: 0x1234 read (samples)\n"), "{events}");
+    // The timeline has a counter for each.
+    let chrome = run(["timeline", "--quiet", "--format", "chrome", &description]);
+    let chrome: Value = serde_json::from_str(&chrome.stdout).unwrap();
+    let counters = chrome["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "C");
+    let counters = counters.map(|event| json!([event["name"], event["ts"], event["args"]["value"]]));
+    let expected = [json!(["ticks", 5, 7]), json!(["samples", 8, 0x1234]), json!(["values of port 1", 8, 9])];
+    assert_eq!(counters.collect::<Vec<_>>(), expected);
+    // Without a timestamp after it, the time of a value is unknown.
+    let values = itm(&[&description, "--format", "csv", "--table", "itm_values"]);
+    assert_eq!(values, "id,time,name,value\r\n,5,ticks,7\r\n,8,samples,4660\r\n,,values of port 1,9\r\n");
 }

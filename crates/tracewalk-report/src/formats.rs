@@ -241,8 +241,13 @@ mod tests {
                 }
             }
             "itm" => {
-                let options =
-                    ItmOptions { look, ports: vec![0], code: Code::unknown().into(), table: "events" };
+                let options = ItmOptions {
+                    look,
+                    ports: vec![0],
+                    code: Code::unknown().into(),
+                    watched: crate::export::WatchedBy::new(),
+                    table: "events",
+                };
                 let make = find(ITM, name).unwrap().make;
                 (make.export)(&mut out, &options).finish(&[], complete).unwrap();
             }

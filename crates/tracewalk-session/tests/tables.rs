@@ -127,7 +127,7 @@ fn tables(capture: &Path) -> Tables {
     let mut events = event_table();
     let mut itms = Itms::new(&session, session.itms().to_vec());
     let add_event = |record: &_| {
-        events.push(ItmRecord::row(record));
+        events.push(ItmRecord::row(record, None));
         Ok(())
     };
     itms.each(add_event).expect("rows in memory");

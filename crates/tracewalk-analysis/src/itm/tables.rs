@@ -10,8 +10,11 @@ use crate::table::{Cell, Column, Kind, Table, Tabular};
 /// The tables of ITMs, in the order in which they are given. The events come one by one, the others at the end.
 pub const ITM_TABLES: [&str; 3] = ["itm_events", "itms", "itm_packets"];
 
+/// The table of values over time. It is only written on its own.
+pub const VALUES_TABLE: &str = "itm_values";
+
 /// The columns of `itm_events`.
-const EVENT_COLUMNS: [(&str, Kind); 15] = [
+const EVENT_COLUMNS: [(&str, Kind); 16] = [
     ("id", Kind::Integer),
     ("protocol", Kind::Text),
     ("offset", Kind::Integer),
@@ -27,6 +30,7 @@ const EVENT_COLUMNS: [(&str, Kind); 15] = [
     ("text", Kind::Text),
     ("master", Kind::Integer),
     ("channel", Kind::Integer),
+    ("object", Kind::Text),
 ];
 
 /// The table of events, without rows.
@@ -36,16 +40,30 @@ pub fn event_table() -> Table {
     Table::new(ITM_TABLES[0], 1, columns)
 }
 
+/// The table of values over time, without rows.
+#[must_use]
+pub fn values_table() -> Table {
+    let columns =
+        [("id", Kind::Integer), ("time", Kind::Time), ("name", Kind::Text), ("value", Kind::Integer)];
+    let columns = columns.map(|(name, kind)| {
+        let column = Column::new(name, kind);
+        if name == "time" { column.of("ticks") } else { column }
+    });
+    Table::new(VALUES_TABLE, 1, columns)
+}
+
 impl ItmRecord {
-    /// A row of the table of events. `text` is the text that software wrote, or a description of another event.
+    /// A row of the table of events, with the name of the data object that a comparator watches. `text` is the text that software
+    /// wrote, or a description of another event.
     #[must_use]
-    pub fn row(&self) -> Vec<Cell> {
+    pub fn row(&self, object: Option<&str>) -> Vec<Cell> {
         let mut row = vec![Cell::Unknown; EVENT_COLUMNS.len()];
         let mut set = |name: &str, value: Cell| {
             let column = EVENT_COLUMNS.iter().position(|(known, kind)| *known == name && value.fits(*kind));
             column.and_then(|column| row.get_mut(column)).into_iter().for_each(|cell| *cell = value.clone());
         };
         set("offset", self.at.0.into());
+        set("object", object.into());
         set("id", self.id.into());
         set("protocol", self.protocol.protocol().into());
         set("event", self.event.name().into());

@@ -1,6 +1,5 @@
 //! The data that the DWT's comparators watch.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
@@ -13,7 +12,7 @@ use crate::Code;
 const COMPARATORS: usize = 4;
 
 /// Names accesses by the data objects of a program. A packet has only the low half of an address; the high half is that of the
-/// comparator's stated address, or of the only data object with such an address.
+/// comparator's stated address, or of the only variable with such an address.
 #[derive(Clone, Debug)]
 pub struct Watched {
     code: Arc<Code>,
@@ -50,15 +49,7 @@ impl Watched {
         Some(self.code.symbols.object(at)?.start)
     }
 
-    /// An event, with the name of the data object.
-    pub fn text(&mut self, event: &ItmEvent) -> impl fmt::Display {
-        match self.name(event) {
-            Some(name) => format!("{event} ({name})"),
-            None => event.to_string(),
-        }
-    }
-
-    /// Takes the next event. If it is a comparator's access to a data object, returns the object's name.
+    /// As [`event`](Self::event), but returns the object's name.
     pub fn name(&mut self, event: &ItmEvent) -> Option<String> {
         let at = self.event(event)?;
         Some(self.code.symbols.object(at)?.name)

@@ -97,6 +97,8 @@ pub enum Track {
     Events,
     /// The program's writes to a stimulus port.
     Text(u8),
+    /// The program's writes to a stimulus port that are not text.
+    Values(u8),
     /// Exceptions as an ITM reports them.
     Reported,
     /// The values of the data that a comparator of the DWT watches.
@@ -182,7 +184,7 @@ pub enum Mark {
     Text(String),
     /// An ITM reports this action of an exception; `None` is thread mode.
     Exception(Option<Exception>, ExceptionAction),
-    /// Watched data had this value in an access.
+    /// Watched data had this value in an access, or the program wrote this value.
     Value(u32),
 }
 
@@ -194,6 +196,7 @@ impl Mark {
             ItmEvent::Packet(Packet::DataValue { comparator, value, .. }) => {
                 Some((Track::Watched { comparator, object }, Self::Value(value)))
             }
+            ItmEvent::Value { port, value, .. } => Some((Track::Values(port), Self::Value(value))),
             ItmEvent::Text { port, ref bytes } => {
                 let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
                 Some((Track::Text(port), Self::Text(text)))

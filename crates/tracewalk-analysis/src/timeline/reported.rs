@@ -39,9 +39,12 @@ impl ReportedTimeline {
     pub fn event(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
         match event {
             ItmEvent::LocalTime { total, .. } => self.give(*total, Certainty::Exact, sink),
-            ItmEvent::Value { .. } | ItmEvent::GlobalTime { .. } | ItmEvent::Stm(_) => {}
+            ItmEvent::GlobalTime { .. } | ItmEvent::Stm(_) => {}
             ItmEvent::Packet(Packet::PcSample(_) | Packet::EventCounters(_)) => {}
-            ItmEvent::Text { .. } | ItmEvent::Malformed { .. } | ItmEvent::Packet(_) => {
+            ItmEvent::Text { .. }
+            | ItmEvent::Value { .. }
+            | ItmEvent::Malformed { .. }
+            | ItmEvent::Packet(_) => {
                 self.waiting.push(event.clone());
                 if self.waiting.len() >= MOST_WAITING {
                     self.give(self.at.ticks, Certainty::Estimated, sink);

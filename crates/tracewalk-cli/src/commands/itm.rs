@@ -1,10 +1,12 @@
 //! `itm`: reports of ITMs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tracewalk::source::Instrumentation;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_report::export::WatchedBy;
 use tracewalk_report::formats::ItmOptions;
 
 use tracewalk_session::{Itm as Instrument, Itms};
@@ -53,12 +55,17 @@ impl Task for Itm {
         let output = self.output.as_deref();
         let is_itm = |itm: &Instrument| itm.protocol() == Instrumentation::Itm;
         let has_itm = session.itms().iter().any(is_itm);
-        let code = if session.itms().iter().all(is_itm) {
-            Code::unknown().into()
-        } else {
-            session.kernel(messages)?
-        };
-        let options = ItmOptions { look: look_for(output), ports, code, table: self.table };
+        let (mut code, mut watched) = (Arc::new(Code::unknown()), WatchedBy::new());
+        let itms = session.itms().iter().filter(|itm| is_itm(itm) && !self.format.make.of_ports);
+        for itm in itms.cloned().collect::<Vec<_>>() {
+            // Comparators are named by the data that they watch.
+            code = session.itm_program(&itm, Some(&[]), messages)?.code;
+            watched.insert(itm.id, session.watched(&itm, &code));
+        }
+        if !session.itms().iter().all(is_itm) {
+            code = session.kernel(messages)?;
+        }
+        let options = ItmOptions { look: look_for(output), ports, code, watched, table: self.table };
         let mut written = Written::default();
         Stream::to(output, &session).write(|out| {
             let mut exporter = (self.format.make.export)(out, &options);

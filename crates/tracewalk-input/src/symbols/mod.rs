@@ -115,7 +115,7 @@ impl SymbolTable {
         self.objects.all()
     }
 
-    /// The address of data objects with these low 16 bits; `None` if there is none, or more than one.
+    /// The address of variables with these low 16 bits; `None` if there is none, or more than one.
     #[must_use]
     pub fn data_with_low_half(&self, low_half: u16) -> Option<Address> {
         self.objects.with_low_half(low_half)

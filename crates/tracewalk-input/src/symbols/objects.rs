@@ -13,6 +13,8 @@ pub struct Object {
     pub start: Address,
     /// The address after the object, as a number that may be 2^32 if addresses have 32 bits.
     pub end: u64,
+    /// Whether the program may write to it.
+    pub is_variable: bool,
 }
 
 /// The data objects of a program.
@@ -26,10 +28,14 @@ pub(super) struct Objects {
 
 impl Objects {
     pub(super) fn of(tables: &[Table<'_>]) -> Self {
-        let symbols = tables.iter().flat_map(|table| &table.symbols);
+        let symbols = tables.iter().flat_map(|table| table.symbols.iter().map(move |symbol| (table, symbol)));
         let mut all = symbols
-            .filter(|symbol| symbol.kind == Kind::Object && symbol.size > 0)
-            .map(|symbol| Object {
+            .filter(|(_, symbol)| symbol.kind == Kind::Object && symbol.size > 0)
+            .map(|(table, symbol)| Object {
+                is_variable: symbol
+                    .section
+                    .and_then(|section| table.sections.get(section))
+                    .is_some_and(|section| section.writable),
                 name: symbol.name.to_string(),
                 start: Address::new(symbol.value),
                 end: symbol.value.saturating_add(symbol.size),
@@ -51,7 +57,7 @@ impl Objects {
         near.filter(|object| address.get() < object.end).min_by_key(|object| object.end - object.start.get())
     }
 
-    /// The only address in objects with these low 16 bits.
+    /// The only address in variables with these low 16 bits.
     pub(super) fn with_low_half(&self, low_half: u16) -> Option<Address> {
         let first = |object: &Object| {
             let start = object.start.get();
@@ -60,7 +66,7 @@ impl Objects {
             // A larger object has several.
             (at < object.end).then_some((at, at.saturating_add(0x1_0000) < object.end))
         };
-        let mut found = self.all.iter().filter_map(first);
+        let mut found = self.all.iter().filter(|object| object.is_variable).filter_map(first);
         let (at, is_repeated) = found.next()?;
         (!is_repeated && found.all(|other| other == (at, false))).then_some(Address::new(at))
     }
@@ -76,6 +82,7 @@ mod tests {
             name: name.to_owned(),
             start: Address::from(start),
             end,
+            is_variable: false,
         };
         let objects = Objects {
             all: vec![object("all", 0, 100), object("part", 8, 16), object("next", 200, 204)],
@@ -94,20 +101,24 @@ mod tests {
             name: String::new(),
             start: Address::from(start),
             end: u64::from(start) + u64::from(size),
+            is_variable: start != 0x4000_0000,
         };
         let all = vec![
             object(0x0800_fff0, 0x40),
             object(0x2000_0000, 0x10),
             object(0x2000_0100, 4),
             object(0x3000_0000, 0x2_0000),
+            object(0x4000_0000, 0x200),
         ];
         let objects = |all: &[Object]| Objects { all: all.to_vec(), longest: 0x2_0000 };
         let found = |all: &[Object], low_half| objects(all).with_low_half(low_half).map(Address::get);
         // An object may cross from one 64 KiB to the next.
         assert_eq!(found(&all[..3], 0x0010), Some(0x0801_0010));
         assert_eq!(found(&all[..3], 0x0102), Some(0x2000_0102));
+        // Constants are not watched.
+        assert_eq!(found(&[all[2].clone(), all[4].clone()], 0x0102), Some(0x2000_0102));
         assert_eq!(found(&all[..3], 0x0004), None);
         assert_eq!(found(&all[..3], 0x8000), None);
-        assert_eq!(found(&all[3..], 0x8000), None);
+        assert_eq!(found(&all[3..4], 0x8000), None);
     }
 }

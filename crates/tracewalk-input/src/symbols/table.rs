@@ -77,6 +77,8 @@ pub(super) struct Section<'data> {
     pub(super) memory: bool,
     /// Whether the section holds code.
     pub(super) code: bool,
+    /// Whether the program may write to it.
+    pub(super) writable: bool,
 }
 
 impl<'data> Table<'data> {
@@ -154,6 +156,7 @@ impl<'data> Table<'data> {
                 end: start.saturating_add(section.sh_size(ENDIAN).into()).min(end_of_memory),
                 memory: flags.contains(elf::SHF_ALLOC),
                 code: flags.contains(elf::SHF_EXECINSTR) && flags.contains(elf::SHF_ALLOC),
+                writable: flags.contains(elf::SHF_WRITE) && flags.contains(elf::SHF_ALLOC),
             });
         }
         for symbol in symbols.iter() {

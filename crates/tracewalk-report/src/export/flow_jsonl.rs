@@ -71,7 +71,7 @@ impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        write_itm(&mut self.out, &mut self.lines.line, record, &Code::unknown())
+        write_itm(&mut self.out, &mut self.lines.line, record, (&Code::unknown(), None))
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {

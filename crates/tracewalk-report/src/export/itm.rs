@@ -1,5 +1,6 @@
 //! `itm`: reports of an ITM, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -10,14 +11,16 @@ use tracewalk::span::CaptureOffset;
 use super::json::{Line, Object};
 use super::stm::{StmLines, write_stm};
 use super::tables::write_tables;
+use super::timeline::Names;
 use crate::layout::Fitted;
 use crate::words::CUT;
 use crate::{Look, Palette};
 use tracewalk_analysis::Code;
-use tracewalk_analysis::itm::{ItmCounts, ItmEvent, event_table};
+use tracewalk_analysis::itm::{ItmCounts, ItmEvent, Watched, event_table, values_table};
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::sink::Nothing;
 use tracewalk_analysis::table::{Tabular as _, TakeRows};
+use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, ReportedTimeline};
 
 /// The format's version, in every object; the same as that of `flow --format jsonl`.
 const VERSION: u64 = 1;
@@ -44,6 +47,20 @@ impl ExportItm for Nothing {
 #[derive(Debug)]
 pub struct ItmTables<R> {
     rows: R,
+    watched: WatchedBy,
+    begun: bool,
+}
+
+/// What the comparators beside each ITM watch.
+pub type WatchedBy = BTreeMap<Option<TraceId>, Watched>;
+
+/// Writes a row for each value of watched data, and for each value other than text that software wrote.
+#[derive(Debug)]
+pub struct ItmValues<R> {
+    rows: R,
+    watched: WatchedBy,
+    timelines: BTreeMap<Option<TraceId>, ReportedTimeline>,
+    names: Names,
     begun: bool,
 }
 
@@ -61,6 +78,7 @@ pub struct StimulusBytes<W> {
 pub struct ItmText<W> {
     out: Fitted<W>,
     palette: Palette,
+    watched: WatchedBy,
 }
 
 /// Writes JSON lines.
@@ -69,6 +87,7 @@ pub struct ItmJsonl<W> {
     out: W,
     line: Line,
     code: Arc<Code>,
+    watched: WatchedBy,
     /// The place of the last record.
     last: CaptureOffset,
 }
@@ -100,8 +119,8 @@ impl<W: Write> ExportItm for StimulusBytes<W> {
 
 impl<W: Write> ItmText<W> {
     /// Writes to `out`.
-    pub const fn new(out: W, look: Look) -> Self {
-        Self { out: Fitted::new(out, look.width), palette: look.palette }
+    pub const fn new(out: W, look: Look, watched: WatchedBy) -> Self {
+        Self { out: Fitted::new(out, look.width), palette: look.palette, watched }
     }
 }
 
@@ -109,7 +128,11 @@ impl<W: Write> ExportItm for ItmText<W> {
     fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
         let quiet = self.palette.quiet;
         let id = record.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-        writeln!(self.out, "{quiet}{:>10} {id:>4}{quiet:#}  {}", record.at.0, record.event)
+        write!(self.out, "{quiet}{:>10} {id:>4}{quiet:#}  {}", record.at.0, record.event)?;
+        match name(&mut self.watched, record) {
+            Some(name) => writeln!(self.out, " ({name})"),
+            None => writeln!(self.out),
+        }
     }
 
     fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
@@ -119,8 +142,8 @@ impl<W: Write> ExportItm for ItmText<W> {
 
 impl<R: TakeRows> ItmTables<R> {
     /// Hands rows to `rows`.
-    pub const fn new(rows: R) -> Self {
-        Self { rows, begun: false }
+    pub const fn new(rows: R, watched: WatchedBy) -> Self {
+        Self { rows, watched, begun: false }
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -131,7 +154,8 @@ impl<R: TakeRows> ItmTables<R> {
 impl<R: TakeRows> ExportItm for ItmTables<R> {
     fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
         self.begin()?;
-        self.rows.row(&record.row())
+        let object = name(&mut self.watched, record);
+        self.rows.row(&record.row(object.as_deref()))
     }
 
     fn finish(&mut self, counts: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
@@ -140,17 +164,72 @@ impl<R: TakeRows> ExportItm for ItmTables<R> {
     }
 }
 
+impl<R: TakeRows> ItmValues<R> {
+    /// Hands rows to `rows`, with the names of `code`.
+    pub fn new(rows: R, watched: WatchedBy, code: Arc<Code>) -> Self {
+        Self { rows, watched, timelines: BTreeMap::new(), names: Names::new(code), begun: false }
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.begun, true) { Ok(()) } else { self.rows.table(&values_table()) }
+    }
+}
+
+/// Writes the row of an item, if it is a value.
+fn value(rows: &mut impl TakeRows, names: &Names, id: Option<TraceId>, item: &Item) -> io::Result<()> {
+    let Change::Mark { track, mark: Mark::Value(value) } = item.change else { return Ok(()) };
+    let time = Some(item.at.ticks).filter(|_| item.at.certainty == Certainty::Exact);
+    rows.row(&[id.into(), time.into(), names.track(track).into(), value.into()])
+}
+
+impl<R: TakeRows> ExportItm for ItmValues<R> {
+    fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
+        self.begin()?;
+        let Self { rows, watched, timelines, names, .. } = self;
+        let Some(watched) = watched.get(&record.id) else { return Ok(()) };
+        let timeline = timelines.entry(record.id).or_insert_with(|| ReportedTimeline::new(watched.clone()));
+        let mut written = Ok(());
+        timeline.event(&record.event, &mut |item| {
+            if written.is_ok() {
+                written = value(rows, names, record.id, &item);
+            }
+        });
+        written
+    }
+
+    fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
+        self.begin()?;
+        let Self { rows, timelines, names, .. } = self;
+        let mut written = Ok(());
+        for (id, timeline) in timelines {
+            timeline.finish(&mut |item| {
+                if written.is_ok() {
+                    written = value(rows, names, *id, &item);
+                }
+            });
+        }
+        written?;
+        self.rows.finish(complete)
+    }
+}
+
+/// The name of the data object that the comparator of an event watches.
+fn name(watched: &mut WatchedBy, record: &ItmRecord) -> Option<String> {
+    watched.get_mut(&record.id)?.name(&record.event)
+}
+
 impl<W: Write> ItmJsonl<W> {
     /// Writes to `out`.
-    pub fn new(out: W, code: Arc<Code>) -> Self {
-        Self { out, line: Line::default(), code, last: CaptureOffset(0) }
+    pub fn new(out: W, code: Arc<Code>, watched: WatchedBy) -> Self {
+        Self { out, line: Line::default(), code, watched, last: CaptureOffset(0) }
     }
 }
 
 impl<W: Write> ExportItm for ItmJsonl<W> {
     fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
         self.last = record.at;
-        write_itm(&mut self.out, &mut self.line, record, &self.code)
+        let object = name(&mut self.watched, record);
+        write_itm(&mut self.out, &mut self.line, record, (&self.code, object.as_deref()))
     }
 
     fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
@@ -164,21 +243,24 @@ impl<W: Write> ExportItm for ItmJsonl<W> {
     }
 }
 
-/// Writes a record as a line of JSON, with the names of `code`.
+/// Writes a record as a line of JSON, with the names of `code`, and that of the data object that a comparator watches.
 pub(super) fn write_itm(
     out: &mut impl Write,
     line: &mut Line,
     record: &ItmRecord,
-    code: &Code,
+    (code, object): (&Code, Option<&str>),
 ) -> io::Result<()> {
     if let ItmEvent::Stm(event) = &record.event {
         return write_stm(out, (line, VERSION), (record, event), code);
     }
-    let mut object = line.start(VERSION, record.at, record.id);
-    object.text("element", record.protocol.protocol());
-    object.text("event", record.event.name());
-    event(&mut object, &record.event);
-    object.close();
+    let mut fields = line.start(VERSION, record.at, record.id);
+    fields.text("element", record.protocol.protocol());
+    fields.text("event", record.event.name());
+    event(&mut fields, &record.event);
+    if let Some(object) = object {
+        fields.text("object", object);
+    }
+    fields.close();
     line.end(out)
 }
 
@@ -238,7 +320,7 @@ mod tests {
     #[test]
     fn records_become_lines() {
         let text = written(|out, records| {
-            let mut text = ItmText::new(out, Look::PLAIN);
+            let mut text = ItmText::new(out, Look::PLAIN, WatchedBy::new());
             records.iter().for_each(|record| text.record(record).unwrap());
         });
         let expected = "         0    -  port 0: hi\n         4    -  SysTick entered\n         7    -  time +8 = 8\n         \
@@ -254,20 +336,20 @@ mod tests {
     #[test]
     fn records_become_rows_and_what_is_not_known_of_one_is_empty() {
         let csv = written(|out, records| {
-            let mut rows = ItmTables::new(TableCsv::new(out));
+            let mut rows = ItmTables::new(TableCsv::new(out), WatchedBy::new());
             records.iter().for_each(|record| rows.record(record).unwrap());
             rows.finish(&[(None, ItmCounts::default())], true).unwrap();
         });
         let lines = csv.lines().collect::<Vec<_>>();
         assert_eq!(
             lines[0],
-            "id,protocol,offset,event,port,size,value,number,action,addr,comparator,total,text,master,channel"
+            "id,protocol,offset,event,port,size,value,number,action,addr,comparator,total,text,master,channel,object"
         );
-        assert_eq!(lines[1], ",itm,0,text,0,,,,,,,,hi,,");
-        assert_eq!(lines[2], ",itm,4,exception,,,,15,entered,,,,SysTick entered,,");
+        assert_eq!(lines[1], ",itm,0,text,0,,,,,,,,hi,,,");
+        assert_eq!(lines[2], ",itm,4,exception,,,,15,entered,,,,SysTick entered,,,");
         assert_eq!(lines.len(), 5, "the other tables are not in it");
         let json = written(|out, records| {
-            let mut rows = ItmTables::new(TablesJson::new(out));
+            let mut rows = ItmTables::new(TablesJson::new(out), WatchedBy::new());
             records.iter().for_each(|record| rows.record(record).unwrap());
             rows.finish(&[(TraceId::new(1), ItmCounts { bytes: 12, ..ItmCounts::default() })], true).unwrap();
         });
@@ -281,7 +363,7 @@ mod tests {
     #[test]
     fn records_become_objects() {
         let objects = written(|out, records| {
-            let mut jsonl = ItmJsonl::new(out, Code::unknown().into());
+            let mut jsonl = ItmJsonl::new(out, Code::unknown().into(), WatchedBy::new());
             records.iter().for_each(|record| jsonl.record(record).unwrap());
         });
         let expected = [

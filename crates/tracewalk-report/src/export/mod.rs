@@ -84,7 +84,7 @@ pub use flow_jsonl::FlowJsonl;
 pub use flow_table::FlowTable;
 pub use folded::write_folded;
 pub use interrupts::{InterruptReport, write_interrupts_json, write_interrupts_text};
-pub use itm::{ExportItm, ItmJsonl, ItmTables, ItmText, StimulusBytes};
+pub use itm::{ExportItm, ItmJsonl, ItmTables, ItmText, ItmValues, StimulusBytes, WatchedBy};
 pub use last::LastInstructions;
 pub use lcov::{TracefileError, TracefileErrorKind, read_lcov, write_lcov};
 #[cfg(not(feature = "full"))]

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use tracewalk_analysis::Code;
+use tracewalk_analysis::itm::VALUES_TABLE;
 use tracewalk_analysis::sink::Nothing;
+use tracewalk_analysis::table::TakeRows;
 
 use super::format::{Format, format};
 use crate::Look;
@@ -12,10 +14,12 @@ use crate::export::ExportItm;
 use crate::export::ItmJsonl;
 use crate::export::ItmTables;
 use crate::export::ItmText;
+use crate::export::ItmValues;
 use crate::export::StimulusBytes;
 use crate::export::TableCsv;
 use crate::export::TableParquet;
 use crate::export::TablesJson;
+use crate::export::WatchedBy;
 
 /// Makes a writer of ITMs' records.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +37,21 @@ pub struct ItmOptions {
     pub look: Look,
     /// The stimulus ports whose bytes are written.
     pub ports: Vec<u8>,
-    /// The names of the kernel that wrote through an STM.
+    /// The names of the kernel that wrote through an STM, or of the program that wrote through an ITM.
     pub code: Arc<Code>,
+    /// What the comparators beside ITMs watch.
+    pub watched: WatchedBy,
     /// The table that CSV writes.
     pub table: &'static str,
+}
+
+/// Writes the table that is asked for, or all.
+fn tables<'a>(rows: impl TakeRows + 'a, options: &ItmOptions) -> Box<dyn ExportItm + 'a> {
+    let watched = options.watched.clone();
+    match options.table {
+        VALUES_TABLE => Box::new(ItmValues::new(rows, watched, Arc::clone(&options.code))),
+        _ => Box::new(ItmTables::new(rows, watched)),
+    }
 }
 
 /// The formats of ITMs' reports.
@@ -54,36 +69,41 @@ pub const ITM: &[Format<MakeItm>] = &[
     format(
         "events",
         "A line for each report, with its offset in the capture",
-        MakeItm { export: |out, options| Box::new(ItmText::new(out, options.look)), of_ports: false },
+        MakeItm {
+            export: |out, options| Box::new(ItmText::new(out, options.look, options.watched.clone())),
+            of_ports: false,
+        },
     ),
     format(
         "jsonl",
         "One JSON object per line",
         MakeItm {
-            export: |out, options| Box::new(ItmJsonl::new(out, Arc::clone(&options.code))),
+            export: |out, options| {
+                Box::new(ItmJsonl::new(out, Arc::clone(&options.code), options.watched.clone()))
+            },
             of_ports: false,
         },
     ),
     format(
         "csv",
         "One table, comma-separated",
-        MakeItm {
-            export: |out, options| Box::new(ItmTables::new(TableCsv::of(out, options.table))),
-            of_ports: false,
-        },
+        MakeItm { export: |out, options| tables(TableCsv::of(out, options.table), options), of_ports: false },
     ),
     format(
         "parquet",
         "One table, for data frames and SQL",
         MakeItm {
-            export: |out, options| Box::new(ItmTables::new(TableParquet::of(out, options.table))),
+            export: |out, options| tables(TableParquet::of(out, options.table), options),
             of_ports: false,
         },
     ),
     format(
         "json",
         "The tables as one JSON document",
-        MakeItm { export: |out, _| Box::new(ItmTables::new(TablesJson::new(out))), of_ports: false },
+        MakeItm {
+            export: |out, options| Box::new(ItmTables::new(TablesJson::new(out), options.watched.clone())),
+            of_ports: false,
+        },
     ),
     format(
         "none",

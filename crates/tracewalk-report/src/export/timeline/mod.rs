@@ -14,13 +14,15 @@ use std::sync::Arc;
 use std::io;
 
 use tracewalk_analysis::analysis::{FlowSink, Repeated};
-use tracewalk_analysis::itm::Watched;
+use tracewalk_analysis::itm::{ItmEvent, Watched};
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::timeline::{Item, ReportedTimeline, Scale, Timeline};
 use tracewalk_analysis::{Section, Window};
 
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Nothing, Sink};
+
+pub(super) use names::Names;
 
 pub use chrome::ChromeTrace;
 pub use ctf::{CommonTraceFormat, Files};
@@ -125,6 +127,10 @@ impl Sink<FlowRecord> for Timelines<'_> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        // Programs write words of text to port 0.
+        if matches!(record.event, ItmEvent::Value { port: 0, .. }) {
+            return Ok(());
+        }
         if let Some(reported) = &mut self.reported {
             return give(self.exporter, |mut sink| reported.event(&record.event, &mut sink));
         }

@@ -15,13 +15,13 @@ use tracewalk_analysis::timeline::{Mark, Scale, Track, What};
 
 /// Names of one program, looked up once each.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(in crate::export) struct Names {
     code: Arc<Code>,
     functions: HashMap<FunctionId, Rc<str>>,
 }
 
 impl Names {
-    pub(super) fn new(code: Arc<Code>) -> Self {
+    pub(in crate::export) fn new(code: Arc<Code>) -> Self {
         Self { code, functions: HashMap::new() }
     }
 
@@ -38,7 +38,7 @@ impl Names {
         }
     }
 
-    pub(super) fn track(&self, track: Track) -> String {
+    pub(in crate::export) fn track(&self, track: Track) -> String {
         match track {
             Track::Running => "running".to_owned(),
             Track::Task(task) => task.name(&self.code),
@@ -47,6 +47,7 @@ impl Names {
             Track::Gaps => "not known".to_owned(),
             Track::Events => "events".to_owned(),
             Track::Text(port) => format!("stimulus port {port}"),
+            Track::Values(port) => format!("values of port {port}"),
             Track::Reported => "ITM exceptions".to_owned(),
             Track::Watched { comparator, object } => {
                 let object = object.and_then(|at| self.code.symbols.object(at));
@@ -127,7 +128,8 @@ pub(super) fn rank(track: Track) -> i32 {
         Track::Events => (1 << 20) + 1,
         Track::Reported => (1 << 20) + 2,
         Track::Text(port) => (1 << 20) + 3 + i32::from(port),
-        Track::Watched { comparator, .. } => (1 << 20) + 3 + 256 + i32::from(comparator),
+        Track::Values(port) => (1 << 20) + 3 + 256 + i32::from(port),
+        Track::Watched { comparator, .. } => (1 << 20) + 3 + 512 + i32::from(comparator),
     }
 }
 

@@ -139,7 +139,7 @@ impl<W: Write> PerfettoTrace<W> {
             name: Some(self.source.names.track(track)),
             parent_uuid: Some(self.source.uuid()),
             sibling_order_rank: Some(rank(track)),
-            counter: matches!(track, Track::Watched { .. }).then_some(Counter {}),
+            counter: matches!(track, Track::Values(_) | Track::Watched { .. }).then_some(Counter {}),
             ..Descriptor::default()
         };
         self.send(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
