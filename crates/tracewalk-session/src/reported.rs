@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tracewalk::ids::Address;
 use tracewalk::source::Instrumentation;
 use tracewalk_analysis::itm::Watched;
+use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
-use tracewalk_analysis::{Code, Statistics};
+use tracewalk_analysis::{Code, Section, Statistics};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::ImageError;
 
@@ -63,6 +64,13 @@ impl Session {
         let registers = &itm.description.registers;
         let stated = ["DWT_COMP0", "DWT_COMP1", "DWT_COMP2", "DWT_COMP3"].map(|name| registers.get(name));
         Watched::new(Arc::clone(code), stated.map(|address| address.map(Address::from)))
+    }
+
+    /// The section of an ITM in an output.
+    #[must_use]
+    pub fn itm_section(&self, itm: &Itm, code: Arc<Code>) -> Section {
+        let SourceId { id, protocol, number } = self.itm_id(itm);
+        Section { id, protocol, number, code }
     }
 
     /// The program of the core that an ITM belongs to, with names and lines if directories with its source files are given.

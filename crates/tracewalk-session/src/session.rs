@@ -350,13 +350,6 @@ impl Session {
         SourceId { id: itm.id, protocol: "itm", number }
     }
 
-    /// The section of an ITM in an output.
-    #[must_use]
-    pub fn itm_section(&self, itm: &Itm, code: Arc<Code>) -> Section {
-        let SourceId { id, protocol, number } = self.itm_id(itm);
-        Section { id, protocol, number, code }
-    }
-
     /// The capture with all settings, stated and inferred.
     #[must_use]
     pub fn describe(&self) -> Capture {

@@ -103,7 +103,7 @@ mod tests {
             end: u64::from(start) + u64::from(size),
             is_variable: start != 0x4000_0000,
         };
-        let all = vec![
+        let all = [
             object(0x0800_fff0, 0x40),
             object(0x2000_0000, 0x10),
             object(0x2000_0100, 4),
