@@ -58,6 +58,7 @@ pub mod stm;
 mod survey;
 pub mod symbols;
 pub mod table;
+pub mod tasks;
 pub mod timeline;
 mod times;
 mod transactions;

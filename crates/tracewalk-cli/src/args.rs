@@ -20,6 +20,7 @@ mod profile;
 mod record;
 mod recording;
 mod request;
+mod tasks;
 mod timeline;
 mod topic;
 mod values;
@@ -57,6 +58,7 @@ pub(crate) use generate::{Generate, Kind};
 pub(crate) use places::PlacesArgs;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use record::{End, Memory, Record, Server};
+pub(crate) use tasks::Tasks;
 pub(crate) use timeline::{Interrupts, Timeline};
 pub(crate) use topic::{Help, page};
 pub(crate) use view::View;
@@ -194,6 +196,9 @@ pub(crate) enum Command {
     /// Report how often exceptions were taken, and how long they took.
     #[command(after_help = DECODED, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
     Interrupts(Called<Interrupts>),
+    /// Report which tasks of an operating system ran, for how long, and what made them run.
+    #[command(after_help = DECODED, after_long_help = tasks::EXAMPLES)]
+    Tasks(Called<Tasks>),
     /// Report what differs between two captures of one program: where execution diverges, functions, coverage.
     #[command(after_long_help = diff::DIFF_EXAMPLES)]
     Diff(Called<Diff>),
@@ -228,6 +233,7 @@ impl Command {
             Self::Calls(args) => &**args,
             Self::Timeline(args) => &**args,
             Self::Interrupts(args) => &**args,
+            Self::Tasks(args) => &**args,
             Self::Diff(args) => &**args,
             Self::Counts(args) => &**args,
             Self::Gdb(args) => &**args,

@@ -384,6 +384,7 @@ fn the_help_states_what_is_so() {
         "calls",
         "timeline",
         "interrupts",
+        "tasks",
         "counts",
         "describe",
         "diff",

@@ -22,7 +22,7 @@ fn every_command_writes_the_same_on_one_thread_on_seven_and_if_none_can_be_made(
     let capture = example("a15-pft/capture.toml");
     let other = example("a7-etmv3/capture.toml");
     let other = other.to_str().expect("a plain name");
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
         &["flow"],
         &["flow", "--last", "70"],
         &["flow", "--from", "100", "--to", "5000"],
@@ -32,6 +32,7 @@ fn every_command_writes_the_same_on_one_thread_on_seven_and_if_none_can_be_made(
         &["coverage", other],
         &["counts"],
         &["interrupts"],
+        &["tasks"],
         &["timeline"],
         &["diff", other],
     ];

@@ -29,6 +29,7 @@ const VIEWS: &[View] = &[
     ("timeline", &[]),
     ("interrupts", &[]),
     ("interrupts", &["--functions"]),
+    ("tasks", &[]),
     ("crash", &[]),
     ("diff", &["OTHER"]),
 ];

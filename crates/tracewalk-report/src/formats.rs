@@ -25,6 +25,7 @@ mod interrupts;
 mod itm;
 mod packets;
 mod profile;
+mod tasks;
 mod timeline;
 
 pub use calls::{CALLS, MakeCalls};
@@ -40,6 +41,7 @@ pub use interrupts::{INTERRUPTS, WriteInterrupts};
 pub use itm::{ITM, ItmOptions, MakeItm};
 pub use packets::{MakePackets, PACKETS, PacketSink};
 pub use profile::{PROFILE, WriteProfile};
+pub use tasks::{TASKS, WriteTasks};
 pub use timeline::{MakeTimeline, TIMELINE};
 
 /// The registry of each command: the command, and its formats' names and help.
@@ -59,6 +61,7 @@ pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("calls", listed(CALLS)),
         ("timeline", listed(TIMELINE)),
         ("interrupts", listed(INTERRUPTS)),
+        ("tasks", listed(TASKS)),
         ("crash", listed(CRASH)),
         ("diff", listed(DIFF)),
     ]
@@ -121,6 +124,8 @@ mod tests {
         ("timeline", "csv"),
         ("interrupts", "none"),
         ("interrupts", "csv"),
+        ("tasks", "none"),
+        ("tasks", "csv"),
         ("diff", "csv"),
         ("info", "none"),
         ("itm", "none"),
@@ -185,7 +190,7 @@ mod tests {
         use crate::Look;
         use crate::export::{
             CallChainsOptions, CallTreeOptions, CrashReport, DiffReport, InterruptReport, ProfileReport,
-            ProfileTextOptions,
+            ProfileTextOptions, TaskReport,
         };
         use tracewalk_analysis::analysis::FlowSink;
 
@@ -280,6 +285,10 @@ mod tests {
             "interrupts" => {
                 let report = InterruptReport { scale, sources: Vec::new(), programs: Vec::new(), complete };
                 (find(INTERRUPTS, name).unwrap().make)(&mut out, &report, look).unwrap();
+            }
+            "tasks" => {
+                let report = TaskReport { sources: Vec::new(), complete };
+                (find(TASKS, name).unwrap().make)(&mut out, &report, look, "tasks").unwrap();
             }
             "counts" => {
                 let report = CountsReport { binaries: Vec::new(), complete };

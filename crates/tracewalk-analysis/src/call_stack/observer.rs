@@ -126,6 +126,12 @@ pub trait Observer {
 
     /// Another task runs; frames that it has already are not entered again.
     fn switch(&mut self, _from: Task, _to: Task, _evidence: Evidence) {}
+
+    /// The task that has run as `from` since the last switch turns out to be `to`. If `from` is a number that `to` had while it was
+    /// unresolved, that holds for all that `from` did.
+    fn identify(&mut self, from: Task, to: Task) {
+        self.switch(from, to, Evidence::Resumed);
+    }
 }
 
 /// Ignores everything.

@@ -26,12 +26,12 @@ impl<M> CallStack<M> {
         evidence: Evidence,
         observer: &mut O,
     ) {
-        let from = self.stack.task;
-        if from == Task::Unresolved {
-            // What it did so far belongs to no task in particular.
+        if self.stack.task == Task::Unresolved {
+            // What it did so far belongs to no task in particular. The number ends with the first return that tells it apart.
             self.stack.leave_all(observer);
             self.stack.task = self.new_task();
         }
+        let from = self.stack.task;
         self.park(Some(resume), observer);
         let path = [at];
         let mut waiting = self.on_path(&path);
@@ -39,7 +39,9 @@ impl<M> CallStack<M> {
             (Some(only), None) => {
                 drop(waiting);
                 self.unpark(only);
-                self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
+                if !matches!(self.stack.origin, Origin::Unresolved(_)) {
+                    self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
+                }
             }
             (Some(_), Some(_)) => {
                 drop(waiting);
@@ -59,6 +61,7 @@ impl<M> CallStack<M> {
 
     /// An unresolved task returned from its outermost known frame to `at`. Returns whether its other frames are found.
     pub(super) fn attach<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
+        let from = self.stack.task;
         let Origin::Unresolved(path) = &mut self.stack.origin else { return false };
         path.push(at);
         let path = path.clone();
@@ -74,7 +77,7 @@ impl<M> CallStack<M> {
                     self.stack.frames.truncate(depth);
                 }
                 self.stack.leave_to(depth, Left::Lost, observer);
-                observer.switch(Task::Unresolved, self.stack.task, Evidence::Resumed);
+                observer.identify(from, self.stack.task);
                 self.stack.regain_all(observer);
                 true
             }
@@ -83,7 +86,7 @@ impl<M> CallStack<M> {
                 // No waiting task matches, or several still do after `LONGEST_PATH` returns: take this one for a new task.
                 let task = self.new_task();
                 self.stack = Stack::new(task);
-                observer.switch(Task::Unresolved, task, Evidence::Resumed);
+                observer.identify(from, task);
                 false
             }
         }
@@ -101,7 +104,7 @@ impl<M> CallStack<M> {
         self.park(Some(resume), observer);
         self.stack = Stack::new(Task::Unresolved);
         self.stack.origin = Origin::Unresolved(vec![resume]);
-        observer.switch(from, Task::Unresolved, Evidence::Resumed);
+        observer.identify(from, Task::Unresolved);
         self.attach(at, observer);
         true
     }

@@ -19,6 +19,7 @@ mod profile;
 mod record;
 mod snapshot;
 mod target;
+mod tasks;
 mod timeline;
 mod view;
 

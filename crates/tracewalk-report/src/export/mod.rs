@@ -59,6 +59,7 @@ mod speedscope;
 mod stm;
 mod tables;
 mod tail;
+mod tasks;
 mod text;
 mod timeline;
 mod values_jsonl;
@@ -103,6 +104,7 @@ pub use runs::{Runs, RunsPart};
 pub use source_diff::{SourceDiffError, SourceDiffErrorKind, read_source_diff};
 pub use speedscope::write_speedscope;
 pub use tables::{TableCsv, TablesJson, write_table_csv, write_tables, write_tables_json, write_tables_text};
+pub use tasks::{TASK_TABLES, TaskReport, write_tasks_json, write_tasks_text};
 pub use text::{
     CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTextOptions,
     ValuesText, write_call_chains, write_profile_text,

@@ -165,20 +165,7 @@ impl<W: Write> TakeRows for TablesJson<W> {
             self.out.write_all(b",")?;
         }
         self.rows += 1;
-        for (index, Field { key, column }) in fields.iter().enumerate() {
-            let before = if index == 0 { "{" } else { "," };
-            write!(self.out, "{before}{key}:")?;
-            match row.get(*column) {
-                Some(Cell::Integer(value)) => write!(self.out, "{value}")?,
-                Some(Cell::Number(value)) => serde_json::to_writer(&mut self.out, value)?,
-                // An address needs no escapes in JSON.
-                Some(Cell::Address(address)) => write!(self.out, "\"{address}\"")?,
-                Some(Cell::Text(text)) => serde_json::to_writer(&mut self.out, text)?,
-                Some(Cell::Flag(value)) => write!(self.out, "{value}")?,
-                _ => self.out.write_all(b"null")?,
-            }
-        }
-        self.out.write_all(if fields.is_empty() { b"{}" } else { b"}" })
+        write_object(&mut self.out, fields, row)
     }
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
@@ -189,6 +176,24 @@ impl<W: Write> TakeRows for TablesJson<W> {
         let complete = if complete { "" } else { ",\"complete\":false" };
         writeln!(self.out, "],\"version\":{VERSION}{complete}}}")
     }
+}
+
+/// Writes a row as an object.
+fn write_object(out: &mut impl Write, fields: &[Field], row: &[Cell]) -> io::Result<()> {
+    for (index, Field { key, column }) in fields.iter().enumerate() {
+        let before = if index == 0 { "{" } else { "," };
+        write!(out, "{before}{key}:")?;
+        match row.get(*column) {
+            Some(Cell::Integer(value)) => write!(out, "{value}")?,
+            Some(Cell::Number(value)) => serde_json::to_writer(&mut *out, value)?,
+            // An address needs no escapes in JSON.
+            Some(Cell::Address(address)) => write!(out, "\"{address}\"")?,
+            Some(Cell::Text(text)) => serde_json::to_writer(&mut *out, text)?,
+            Some(Cell::Flag(value)) => write!(out, "{value}")?,
+            _ => out.write_all(b"null")?,
+        }
+    }
+    out.write_all(if fields.is_empty() { b"{}" } else { b"}" })
 }
 
 /// Hands tables on.
@@ -205,6 +210,22 @@ pub fn write_table_csv(out: &mut dyn Write, table: &Table) -> io::Result<()> {
 /// Writes all tables as one JSON document.
 pub fn write_tables_json(out: &mut dyn Write, tables: &[Table], complete: bool) -> io::Result<()> {
     write_tables(&mut TablesJson::new(out), tables, complete)
+}
+
+/// Writes one JSON object with a field for each table: the table's rows.
+pub(super) fn write_rows_json(out: &mut dyn Write, tables: &[Table], complete: bool) -> io::Result<()> {
+    let out = &mut { out };
+    write!(out, "{{\"v\":{}", tables.first().map_or(VERSION, |table| table.version))?;
+    for table in tables {
+        let fields = Field::all(&table.columns);
+        write!(out, ",{}:", json!(table.name))?;
+        for (index, row) in table.rows.iter().enumerate() {
+            out.write_all(if index == 0 { b"[" } else { b"," })?;
+            write_object(out, &fields, row)?;
+        }
+        out.write_all(if table.rows.is_empty() { b"[]" } else { b"]" })?;
+    }
+    writeln!(out, "{}}}", if complete { "" } else { ",\"complete\":false" })
 }
 
 /// Writes tables for people: aligned columns, numbers to the right. An unknown value is `-`.

@@ -1,0 +1,270 @@
+//! Recording tasks, element by element.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+use tracewalk::flow::{Element, EventKind};
+use tracewalk::ids::Exception;
+
+use super::{Run, Stretch, Tasks};
+use crate::analysis::{Analysis, End, FlowSink, Repeated};
+use crate::call_stack::{
+    self, CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task,
+};
+use crate::clock::{Cost, CycleMeter, Spent};
+use crate::record::FlowRecord;
+use crate::sink::Sink;
+use crate::{InDoubt, Section};
+
+/// Works out which of a source's tasks ran.
+#[derive(Debug, Default)]
+pub struct Tasking {
+    running: Option<CallStack<Nesting>>,
+    meter: CycleMeter,
+    recorder: Recorder,
+    left_out: u64,
+}
+
+/// How many exceptions are around a frame.
+type Nesting = u32;
+
+#[derive(Debug)]
+struct Recorder {
+    task: Task,
+    /// All that ran so far.
+    now: Cost,
+    /// The cost of the current block, and the number of its instructions that ran.
+    block: Cost,
+    charged: u64,
+    stretches: Vec<Stretch>,
+    /// The first exception since the last instruction of thread mode, and its place.
+    cause: Option<(Option<Exception>, Cost)>,
+    /// The outermost known function of each task, and whether the task began there.
+    entries: BTreeMap<Task, (FunctionId, bool)>,
+    /// The task's outermost known function returned: its caller comes next.
+    returned: bool,
+    /// Numbers that unresolved tasks had, and the tasks that they turned out to be.
+    unresolved: BTreeSet<Task>,
+    identified: BTreeMap<Task, Task>,
+    from_reset: bool,
+    counts_cycles: bool,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self {
+            task: Task::Number(1),
+            now: Cost::default(),
+            block: Cost::default(),
+            charged: 0,
+            stretches: Vec::new(),
+            cause: None,
+            entries: BTreeMap::new(),
+            returned: false,
+            unresolved: BTreeSet::new(),
+            identified: BTreeMap::new(),
+            from_reset: false,
+            counts_cycles: false,
+        }
+    }
+}
+
+impl Tasking {
+    fn element(&mut self, element: &Element) {
+        let Self { running: Some(calls), meter, recorder, .. } = self else { return };
+        let cycles = meter.element(element).map_or(0, Spent::cycles);
+        match element {
+            Element::Block(block) => {
+                recorder.begin(Cost { instructions: block.instructions.into(), cycles, time: 0 });
+            }
+            Element::Event(event) => {
+                recorder.now.cycles += cycles;
+                recorder.counts_cycles |= matches!(event.kind, EventKind::Cycles(_));
+            }
+            Element::Gap(_) | Element::Proof(_) => recorder.now.cycles += cycles,
+        }
+        calls.element(element, recorder);
+    }
+
+    /// The tasks, now that the trace has ended.
+    pub(super) fn finish(self) -> Tasks {
+        Tasks { in_doubt: InDoubt { left_out: self.left_out, counted: 0 }, ..self.recorder.finish() }
+    }
+}
+
+impl Recorder {
+    fn begin(&mut self, block: Cost) {
+        (self.block, self.charged) = (block, 0);
+    }
+
+    /// Instructions of thread mode run.
+    fn thread(&mut self, cost: Cost, piece: &Piece, function: FunctionId) {
+        let cause = self.cause.take();
+        match self.stretches.last_mut() {
+            Some(last) if last.task == self.task => last.run.cost += cost,
+            last => {
+                self.from_reset |= last.is_none() && function.address() == Some(piece.start);
+                let run = Run { at: self.now.instructions, cost };
+                self.stretches.push(Stretch { task: self.task, run, cause, since: self.now });
+            }
+        }
+    }
+
+    /// The last stretch was another task's. If it was that of the stretch before, there was no switch.
+    fn name_last(&mut self, task: Task) {
+        if let Some(last) = self.stretches.last_mut() {
+            last.task = task;
+        }
+        join(&mut self.stretches);
+    }
+
+    fn finish(mut self) -> Tasks {
+        let mut stretches: Vec<Stretch> = Vec::with_capacity(self.stretches.len());
+        for stretch in std::mem::take(&mut self.stretches) {
+            let mut task = stretch.task;
+            while let Some(identified) = self.identified.get(&task) {
+                task = *identified;
+            }
+            if self.unresolved.contains(&task) {
+                task = Task::Unresolved;
+            }
+            stretches.push(Stretch { task, ..stretch });
+            join(&mut stretches);
+        }
+        let entries = self.entries.into_iter().map(|(task, (function, _))| (task, function)).collect();
+        let mut tasks = Tasks::of(&stretches, &entries, self.from_reset);
+        let thread = tasks.rows.iter().map(|row| row.cost).fold(tasks.unresolved, |mut sum, cost| {
+            sum += cost;
+            sum
+        });
+        tasks.handlers = Cost {
+            instructions: self.now.instructions - thread.instructions,
+            cycles: self.now.cycles - thread.cycles,
+            time: 0,
+        };
+        tasks.counts_cycles = self.counts_cycles;
+        tasks
+    }
+}
+
+/// Joins the last stretch with the one before, if both are the same task's.
+fn join(stretches: &mut Vec<Stretch>) {
+    if let [.., before, last] = &mut **stretches
+        && before.task == last.task
+    {
+        before.run.cost += last.run.cost;
+        stretches.pop();
+    }
+}
+
+impl Observer for Recorder {
+    type Mark = Nesting;
+
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<Nesting>>,
+        kind: FrameKind,
+        function: FunctionId,
+        _: Entry,
+    ) -> Nesting {
+        let nesting = below.as_ref().map_or(0, |below| below.mark);
+        if below.is_none() && kind == FrameKind::Root {
+            let is_new = !self.entries.contains_key(&self.task);
+            let entry = self.entries.entry(self.task).or_insert((function, false));
+            if !is_new && std::mem::take(&mut self.returned) && !entry.1 {
+                entry.0 = function;
+            }
+        }
+        let FrameKind::Exception(interruption) = kind else { return nesting };
+        self.cause.get_or_insert((interruption.exception, self.now));
+        nesting + 1
+    }
+
+    fn run(&mut self, top: &mut Frame<Nesting>, piece: &Piece) {
+        let instructions = piece.instructions.into();
+        let cost = self.block.share(self.charged, instructions, self.block.instructions);
+        self.charged += instructions;
+        if top.mark == 0 {
+            self.thread(cost, piece, top.function);
+        }
+        self.now += cost;
+    }
+
+    fn run_all(&mut self, top: &mut Frame<Nesting>, run: &call_stack::Run<'_>) {
+        let cost = Cost { instructions: run.instructions.into(), ..Cost::default() };
+        if let Some(first) = run.pieces.first().filter(|_| top.mark == 0) {
+            self.thread(cost, first, top.function);
+        }
+        self.now += cost;
+    }
+
+    fn begin_block(&mut self, block: &tracewalk::flow::Block) {
+        self.begin(Cost { instructions: block.instructions.into(), ..Cost::default() });
+    }
+
+    fn leave(&mut self, _: &mut Frame<Nesting>, below: Option<&mut Frame<Nesting>>, how: Left) {
+        self.returned = below.is_none() && how == Left::Returned;
+    }
+
+    fn switch(&mut self, from: Task, to: Task, _: Evidence) {
+        if self.task == Task::Unresolved && from != Task::Unresolved {
+            self.unresolved.insert(from);
+            self.name_last(from);
+        }
+        self.task = to;
+        self.returned = false;
+    }
+
+    fn identify(&mut self, from: Task, to: Task) {
+        if self.unresolved.contains(&from) {
+            self.identified.insert(from, to);
+        } else if self.stretches.last().is_some_and(|last| last.task == from) {
+            self.name_last(to);
+        }
+        self.task = to;
+    }
+}
+
+impl Sink<FlowRecord> for Tasking {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.running = Some(CallStack::new(Arc::clone(&section.code)));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.element(&record.element);
+        Ok(())
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.left_out += instructions;
+    }
+}
+
+impl FlowSink for Tasking {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let Self { running: Some(calls), meter, recorder, .. } = self else { return Ok(()) };
+        let outlined =
+            if meter.counts_nothing(repeated) { calls.outline(repeated, recorder) } else { None };
+        let Some(outlined) = outlined else {
+            repeated.elements().for_each(|element| self.element(&element));
+            return Ok(());
+        };
+        calls.follow(outlined, recorder);
+        meter.pass(outlined.is_lost());
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        false
+    }
+}
+
+impl Analysis for Tasking {
+    type Found = Tasks;
+
+    fn answer(self, _: &End) -> Tasks {
+        self.finish()
+    }
+}
