@@ -77,6 +77,7 @@ pub use checkpoint::{CallStackCheckpoint, CallStackLimits, CallStacks, keep_ever
 pub use frame::{Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Task};
 pub use observer::{Observer, Piece, Run, Runs, Unobserved};
 pub use outline::Outlined;
+pub(crate) use switching::loads_stack_pointer;
 
 /// Follows calls, returns, exceptions and tasks, and reports them to an [`Observer`].
 #[derive(Debug)]

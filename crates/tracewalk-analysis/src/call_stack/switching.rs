@@ -28,6 +28,17 @@ enum Does {
 /// No block of a scheduler is longer, in instructions.
 const LONGEST: u32 = 64;
 
+/// Whether an instruction loads the stack pointer from memory or another register than the frame pointer.
+pub(crate) fn loads_stack_pointer(isa: Isa, word: u32) -> bool {
+    let does = match isa {
+        Isa::T32 => thumb(word),
+        Isa::A32 => arm(word),
+        Isa::A64 => arm64(word),
+        _ => Does::Nothing,
+    };
+    does == Does::Loads
+}
+
 /// Whether a block that ends in a return changes the stack.
 pub(super) fn changes_stack(block: &Block, program: &Program) -> bool {
     let (stack_pointer, does): (u32, fn(u32) -> Does) = match block.isa {

@@ -3,9 +3,11 @@
 //! A call stack's tasks and instructions go in ([`Tasking`]), [`Tasks`] come out. Thread mode is what runs outside of exceptions. A *run*
 //! is what a task executes in thread mode between two switches; a *switch* is the place where thread mode goes on in another task.
 //!
-//! A task that stays unresolved (others wait with the same call stack) has no row; its switches lack it.
+//! Tasks with the same call stack are told apart by their stack pointers ([`Stacks`]), as far as values are proven.
+//! A task that stays unresolved has no row; its switches lack it.
 
 mod record;
+mod stacks;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,10 @@ use crate::InDoubt;
 use crate::call_stack::{FunctionId, Task};
 use crate::clock::Cost;
 
+use stacks::Ends;
+
 pub use record::Tasking;
+pub use stacks::Stacks;
 
 /// The tasks of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +37,8 @@ pub struct Tasks {
     pub counts_cycles: bool,
     /// Instructions in doubt.
     pub in_doubt: InDoubt,
+    /// Whether the call stacks identified each task that went on.
+    pub certain: bool,
 }
 
 /// What a task did.
@@ -106,6 +113,7 @@ struct Stretch {
     cause: Option<(Option<Exception>, Cost)>,
     /// The cost of all before.
     since: Cost,
+    ends: Ends,
 }
 
 impl Stretch {
@@ -175,7 +183,8 @@ impl Tasks {
             let entry = entries.get(&task).copied();
             let number = 1 + self.rows.iter().filter(|row| row.entry == entry).count();
             let (cost, longest) = (Cost::default(), Run::default());
-            let row = TaskRow { task, entry, number, cost, runs: 0, longest, preempted_by: None, response: None };
+            let row =
+                TaskRow { task, entry, number, cost, runs: 0, longest, preempted_by: None, response: None };
             self.rows.push(row);
             self.rows.len() - 1
         });

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::Exception;
 
+use super::stacks::{Ends, Names, Stacks};
 use super::{Run, Stretch, Tasks};
 use crate::analysis::{Analysis, End, FlowSink, Repeated};
 use crate::call_stack::{
@@ -49,6 +50,13 @@ struct Recorder {
     identified: BTreeMap<Task, Task>,
     from_reset: bool,
     counts_cycles: bool,
+    /// A task was taken for a new one because no waiting one fits.
+    guessed: bool,
+    stacks: Option<Stacks>,
+    /// The stack on which thread mode goes on, and the task in the last instruction of thread mode.
+    resumed: Option<u64>,
+    has_left: bool,
+    current: Task,
 }
 
 impl Default for Recorder {
@@ -66,11 +74,22 @@ impl Default for Recorder {
             identified: BTreeMap::new(),
             from_reset: false,
             counts_cycles: false,
+            guessed: false,
+            stacks: None,
+            resumed: None,
+            has_left: false,
+            current: Task::Number(1),
         }
     }
 }
 
 impl Tasking {
+    /// The same with the stacks that an earlier pass over the source has proven.
+    #[must_use]
+    pub fn with(stacks: Stacks) -> Self {
+        Self { recorder: Recorder { stacks: Some(stacks), ..Recorder::default() }, ..Self::default() }
+    }
+
     fn element(&mut self, element: &Element) {
         let Self { running: Some(calls), meter, recorder, .. } = self else { return };
         let cycles = meter.element(element).map_or(0, Spent::cycles);
@@ -81,6 +100,7 @@ impl Tasking {
             Element::Event(event) => {
                 recorder.now.cycles += cycles;
                 recorder.counts_cycles |= matches!(event.kind, EventKind::Cycles(_));
+                recorder.frame(&event.kind);
             }
             Element::Gap(_) | Element::Proof(_) => recorder.now.cycles += cycles,
         }
@@ -98,28 +118,63 @@ impl Recorder {
         (self.block, self.charged) = (block, 0);
     }
 
-    /// Instructions of thread mode run.
-    fn thread(&mut self, cost: Cost, piece: &Piece, function: FunctionId) {
-        let cause = self.cause.take();
-        match self.stretches.last_mut() {
-            Some(last) if last.task == self.task => last.run.cost += cost,
-            last => {
-                self.from_reset |= last.is_none() && function.address() == Some(piece.start);
-                let run = Run { at: self.now.instructions, cost };
-                self.stretches.push(Stretch { task: self.task, run, cause, since: self.now });
-            }
+    /// An exception or a return from one changes the stack.
+    fn frame(&mut self, kind: &EventKind) {
+        let is_return = matches!(kind, EventKind::ExceptionReturn);
+        if !is_return && !matches!(kind, EventKind::Exception { .. }) {
+            return;
+        }
+        let frame = self.stacks.as_mut().and_then(Stacks::frame);
+        if is_return {
+            self.resumed = frame;
+        } else {
+            self.leave(frame);
         }
     }
 
-    /// The last stretch was another task's. If it was that of the stretch before, there was no switch.
+    /// The task of the last stretch stops here, unless it has stopped already.
+    fn leave(&mut self, at: Option<u64>) {
+        if let Some(last) = self.stretches.last_mut().filter(|_| !std::mem::replace(&mut self.has_left, true)) {
+            last.ends.left = at;
+        }
+    }
+
+    /// Instructions of thread mode run.
+    fn thread(&mut self, cost: Cost, piece: &Piece, function: FunctionId) {
+        let cause = self.cause.take();
+        let exchange = self.stacks.as_mut().and_then(|stacks| stacks.exchange(self.now.instructions));
+        if let Some([left, resumed]) = exchange {
+            self.leave(left);
+            self.resumed = resumed;
+        }
+        let resumed = self.resumed.take();
+        self.has_left = false;
+        let has_changed = std::mem::replace(&mut self.current, self.task) != self.task;
+        let left = self.stretches.last().and_then(|last| last.ends.left);
+        let is_other = resumed.zip(left).map_or(has_changed, |(resumed, left)| resumed != left);
+        if let Some(last) = self.stretches.last_mut().filter(|_| !is_other) {
+            last.run.cost += cost;
+            last.ends.left = None;
+            return;
+        }
+        self.from_reset |= self.stretches.is_empty() && function.address() == Some(piece.start);
+        let run = Run { at: self.now.instructions, cost };
+        let ends = Ends { resumed, left: None };
+        self.stretches.push(Stretch { task: self.task, run, cause, since: self.now, ends });
+    }
+
+    /// The last stretch was another task's.
     fn name_last(&mut self, task: Task) {
         if let Some(last) = self.stretches.last_mut() {
             last.task = task;
         }
-        join(&mut self.stretches);
     }
 
     fn finish(mut self) -> Tasks {
+        let is_known = |stretch: &Stretch| stretch.task != Task::Unresolved;
+        let certain = !self.guessed && self.unresolved.is_empty() && self.stretches.iter().all(is_known);
+        let mut names = Names::of(&self.stretches);
+        let mut entries = BTreeMap::new();
         let mut stretches: Vec<Stretch> = Vec::with_capacity(self.stretches.len());
         for stretch in std::mem::take(&mut self.stretches) {
             let mut task = stretch.task;
@@ -129,10 +184,14 @@ impl Recorder {
             if self.unresolved.contains(&task) {
                 task = Task::Unresolved;
             }
+            let entry = self.entries.get(&task).map(|(function, _)| *function);
+            let task = names.next(&Stretch { task, ..stretch });
+            if let Some(entry) = entry {
+                entries.entry(task).or_insert(entry);
+            }
             stretches.push(Stretch { task, ..stretch });
             join(&mut stretches);
         }
-        let entries = self.entries.into_iter().map(|(task, (function, _))| (task, function)).collect();
         let mut tasks = Tasks::of(&stretches, &entries, self.from_reset);
         let thread = tasks.rows.iter().map(|row| row.cost).fold(tasks.unresolved, |mut sum, cost| {
             sum += cost;
@@ -143,17 +202,17 @@ impl Recorder {
             cycles: self.now.cycles - thread.cycles,
             time: 0,
         };
-        tasks.counts_cycles = self.counts_cycles;
-        tasks
+        Tasks { counts_cycles: self.counts_cycles, certain, ..tasks }
     }
 }
 
-/// Joins the last stretch with the one before, if both are the same task's.
+/// Joins the last stretch with the one before, if both are the same task's: there was no switch.
 fn join(stretches: &mut Vec<Stretch>) {
     if let [.., before, last] = &mut **stretches
         && before.task == last.task
     {
         before.run.cost += last.run.cost;
+        before.ends.left = last.ends.left;
         stretches.pop();
     }
 }
@@ -210,7 +269,9 @@ impl Observer for Recorder {
     fn switch(&mut self, from: Task, to: Task, _: Evidence) {
         if self.task == Task::Unresolved && from != Task::Unresolved {
             self.unresolved.insert(from);
-            self.name_last(from);
+            if self.stretches.last().is_some_and(|last| last.task == Task::Unresolved) {
+                self.name_last(from);
+            }
         }
         self.task = to;
         self.returned = false;
@@ -220,7 +281,9 @@ impl Observer for Recorder {
         if self.unresolved.contains(&from) {
             self.identified.insert(from, to);
         } else if self.stretches.last().is_some_and(|last| last.task == from) {
+            self.guessed |= !self.entries.contains_key(&to);
             self.name_last(to);
+            self.current = to;
         }
         self.task = to;
     }
@@ -245,8 +308,7 @@ impl Sink<FlowRecord> for Tasking {
 impl FlowSink for Tasking {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let Self { running: Some(calls), meter, recorder, .. } = self else { return Ok(()) };
-        let outlined =
-            if meter.counts_nothing(repeated) { calls.outline(repeated, recorder) } else { None };
+        let outlined = if meter.counts_nothing(repeated) { calls.outline(repeated, recorder) } else { None };
         let Some(outlined) = outlined else {
             repeated.elements().for_each(|element| self.element(&element));
             return Ok(());

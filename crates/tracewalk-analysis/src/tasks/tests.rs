@@ -55,20 +55,29 @@ fn rows(tasks: &Tasks) -> Vec<(String, u64, u64, u64)> {
 #[test]
 fn a_task_that_an_interrupt_wakes_preempts_and_one_that_gives_way_yields() {
     let tick = Some(Exception::M(15));
-    let tasks = found(&[
-        vec![two("main", 0)],
-        pend_sv("main", 4).to_vec(),
-        vec![two("task_a", 0), irq(15, Some(page("task_a") + 4), "handler"), at("handler", 0, 6, returns())],
-        pend_sv("task_a", 4).to_vec(),
-        vec![two("task_b", 0), two("task_b", 4)],
-        pend_sv("task_b", 8).to_vec(),
-        vec![two("task_a", 4)],
-    ]
-    .concat());
+    let tasks = found(
+        &[
+            vec![two("main", 0)],
+            pend_sv("main", 4).to_vec(),
+            vec![
+                two("task_a", 0),
+                irq(15, Some(page("task_a") + 4), "handler"),
+                at("handler", 0, 6, returns()),
+            ],
+            pend_sv("task_a", 4).to_vec(),
+            vec![two("task_b", 0), two("task_b", 4)],
+            pend_sv("task_b", 8).to_vec(),
+            vec![two("task_a", 4)],
+        ]
+        .concat(),
+    );
     let expected = [(4, 1, 2, Reason::Start), (11, 2, 3, Reason::Exception(tick)), (17, 3, 2, Reason::Yield)];
     assert_eq!(switches(&tasks), expected);
     let expected = [("main", 2, 1, 2), ("task_a", 4, 2, 2), ("task_b", 4, 1, 4)];
-    assert_eq!(rows(&tasks), expected.map(|(name, all, runs, longest)| (name.to_owned(), all, runs, longest)));
+    assert_eq!(
+        rows(&tasks),
+        expected.map(|(name, all, runs, longest)| (name.to_owned(), all, runs, longest))
+    );
     let [_, a, b] = &*tasks.rows else { panic!("{tasks:?}") };
     assert_eq!(a.preempted_by, Some((b.task, 1)));
     let run = Run { at: 6, cost: Cost { instructions: 5, ..Cost::default() } };
@@ -85,14 +94,16 @@ fn a_pend_sv_that_picks_the_same_task_is_no_switch() {
 
 #[test]
 fn two_tasks_of_one_function_are_two() {
-    let tasks = found(&[
-        vec![two("main", 0)],
-        pend_sv("main", 4).to_vec(),
-        vec![two("task_a", 0)],
-        pend_sv("task_a", 4).to_vec(),
-        vec![two("task_a", 0)],
-    ]
-    .concat());
+    let tasks = found(
+        &[
+            vec![two("main", 0)],
+            pend_sv("main", 4).to_vec(),
+            vec![two("task_a", 0)],
+            pend_sv("task_a", 4).to_vec(),
+            vec![two("task_a", 0)],
+        ]
+        .concat(),
+    );
     assert_eq!(switches(&tasks).len(), 2);
     assert_eq!(tasks.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [1, 1, 2]);
 }
@@ -100,21 +111,23 @@ fn two_tasks_of_one_function_are_two() {
 #[test]
 fn a_task_that_is_preempted_while_it_is_unresolved_is_named_once_it_returns() {
     let yielded = pend_sv("yield", 4);
-    let tasks = found(&[
-        vec![two("main", 0)],
-        pend_sv("main", 4).to_vec(),
-        vec![at("task_a", 0, 4, call()), two("yield", 0)],
-        yielded.to_vec(),
-        vec![at("task_b", 0, 4, call()), two("yield", 0)],
-        yielded.to_vec(),
-        // Task a or b? It does not return before main preempts it.
-        vec![two("yield", 4)],
-        pend_sv("yield", 8).to_vec(),
-        vec![two("main", 4)],
-        pend_sv("main", 8).to_vec(),
-        vec![at("yield", 8, 12, returns()), at("task_a", 4, 8, taken())],
-    ]
-    .concat());
+    let tasks = found(
+        &[
+            vec![two("main", 0)],
+            pend_sv("main", 4).to_vec(),
+            vec![at("task_a", 0, 4, call()), two("yield", 0)],
+            yielded.to_vec(),
+            vec![at("task_b", 0, 4, call()), two("yield", 0)],
+            yielded.to_vec(),
+            // Task a or b? It does not return before main preempts it.
+            vec![two("yield", 4)],
+            pend_sv("yield", 8).to_vec(),
+            vec![two("main", 4)],
+            pend_sv("main", 8).to_vec(),
+            vec![at("yield", 8, 12, returns()), at("task_a", 4, 8, taken())],
+        ]
+        .concat(),
+    );
     let tasks_of = |(_, from, to, _)| (from, to);
     let found = switches(&tasks).into_iter().map(tasks_of).collect::<Vec<_>>();
     assert_eq!(found, [(1, 2), (2, 3), (3, 2), (2, 1), (1, 2)]);
@@ -124,16 +137,18 @@ fn a_task_that_is_preempted_while_it_is_unresolved_is_named_once_it_returns() {
 #[test]
 fn a_task_that_stays_unresolved_has_no_row() {
     let yielded = pend_sv("yield", 4);
-    let tasks = found(&[
-        vec![two("main", 0)],
-        pend_sv("main", 4).to_vec(),
-        vec![at("task_a", 0, 4, call()), two("yield", 0)],
-        yielded.to_vec(),
-        vec![at("task_a", 0, 4, call()), two("yield", 0)],
-        yielded.to_vec(),
-        vec![two("yield", 4)],
-    ]
-    .concat());
+    let tasks = found(
+        &[
+            vec![two("main", 0)],
+            pend_sv("main", 4).to_vec(),
+            vec![at("task_a", 0, 4, call()), two("yield", 0)],
+            yielded.to_vec(),
+            vec![at("task_a", 0, 4, call()), two("yield", 0)],
+            yielded.to_vec(),
+            vec![two("yield", 4)],
+        ]
+        .concat(),
+    );
     assert_eq!(switches(&tasks).last().map(|(_, from, to, _)| (*from, *to)), Some((3, 0)));
     assert_eq!((tasks.rows.len(), tasks.unresolved.instructions), (3, 2));
 }

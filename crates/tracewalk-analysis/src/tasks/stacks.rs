@@ -1,0 +1,132 @@
+//! Where tasks' stacks were when they stopped and went on, by the values that the path proves.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+
+use tracewalk::ids::Isa;
+use tracewalk::span::CaptureOffset;
+
+use super::Stretch;
+use crate::Section;
+use crate::call_stack::{Task, loads_stack_pointer};
+use crate::record::FlowRecord;
+use crate::values::{Instruction, Proven, Register, Step, ValueSink, ValueSummary};
+
+/// The stack pointers of a source's tasks, as far as they are proven. It is the sink of a prover of values.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    /// For each exception and return from one, the address of the frame that it stored or loaded.
+    frames: VecDeque<Option<u64>>,
+    /// The instructions that exchanged the stack pointer: the number of instructions up to it, and both pointers.
+    exchanges: VecDeque<(u64, [Option<u64>; 2])>,
+    instructions: u64,
+    pointer: Option<u64>,
+}
+
+impl Stacks {
+    /// The frame of the next exception or return.
+    pub(super) fn frame(&mut self) -> Option<u64> {
+        self.frames.pop_front().flatten()
+    }
+
+    /// The next exchange of the stack pointer among the first instructions.
+    pub(super) fn exchange(&mut self, instructions: u64) -> Option<[Option<u64>; 2]> {
+        let (_, pointers) = self.exchanges.pop_front_if(|(at, _)| *at <= instructions)?;
+        Some(pointers)
+    }
+
+    fn instruction(&mut self, instruction: &Instruction, proven: &Proven) {
+        self.instructions += 1;
+        let isa = instruction.at.isa;
+        let register = Register(if isa == Isa::A64 { 31 } else { 13 });
+        let write = proven.writes.iter().rfind(|(written, _)| *written == register);
+        let Some((_, pointer)) = write else { return };
+        let before = std::mem::replace(&mut self.pointer, *pointer);
+        let word = if instruction.bytes == 2 { instruction.code << 16 } else { instruction.code };
+        if loads_stack_pointer(isa, word) {
+            self.exchanges.push_back((self.instructions, [before, *pointer]));
+        }
+    }
+}
+
+impl ValueSink for Stacks {
+    fn section(&mut self, _: &Section) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn element(&mut self, _: &FlowRecord) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn pass(&mut self, _: &FlowRecord) {}
+
+    fn step(&mut self, _: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
+        match step {
+            Step::Instruction(instruction) => self.instruction(instruction, proven),
+            Step::Exception { .. } | Step::ExceptionReturn { .. } => {
+                self.frames.push_back(proven.accesses.first().and_then(|access| access.address));
+                // The pointer may be another one from here on.
+                self.pointer = None;
+            }
+            Step::Gap => self.pointer = None,
+        }
+        Ok(())
+    }
+
+    fn end_section(&mut self, _: &ValueSummary) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The stack pointers around a stretch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ends {
+    /// Where the task went on.
+    pub(super) resumed: Option<u64>,
+    /// Where it stopped.
+    pub(super) left: Option<u64>,
+}
+
+/// Names stretches by the stacks on which they stopped and went on; by their call stacks if these are not known.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    waiting: BTreeMap<u64, Task>,
+    /// The task of each name that the call stack gave.
+    named: BTreeMap<Task, Task>,
+    last: u32,
+}
+
+impl Names {
+    /// Names beyond those of these stretches.
+    pub(super) fn of(stretches: &[Stretch]) -> Self {
+        let number = |stretch: &Stretch| match stretch.task {
+            Task::Number(number) => number,
+            Task::Context(_) | Task::Unresolved => 0,
+        };
+        Self { last: stretches.iter().map(number).max().unwrap_or(0), ..Self::default() }
+    }
+
+    /// The task of the next stretch.
+    pub(super) fn next(&mut self, stretch: &Stretch) -> Task {
+        let Stretch { task, ends, .. } = *stretch;
+        let found = ends.resumed.and_then(|at| self.waiting.remove(&at));
+        let name = found.unwrap_or_else(|| self.by_call_stack(task, ends.resumed.is_some()));
+        if task != Task::Unresolved {
+            self.named.insert(task, name);
+        }
+        if let Some(left) = ends.left.filter(|_| name != Task::Unresolved) {
+            self.waiting.insert(left, name);
+        }
+        name
+    }
+
+    fn by_call_stack(&mut self, task: Task, is_known: bool) -> Task {
+        let Some(&name) = self.named.get(&task) else { return task };
+        // That task waits on another stack.
+        if is_known && self.waiting.values().any(|waiting| *waiting == name) {
+            self.last = self.last.saturating_add(1);
+            return Task::Number(self.last);
+        }
+        name
+    }
+}
