@@ -11,6 +11,7 @@ use crate::machine::{Condition, Machine, Register};
 use crate::memory::{Access, Kind, Memory};
 use crate::path::{Instruction, ItBlock, Step};
 use crate::profile::{Processor, Profile};
+use crate::relation::Operation;
 use crate::terms::{Term, Terms};
 use crate::{a32, a64, t32};
 use exceptions::Frame;
@@ -59,6 +60,8 @@ pub(crate) struct Prover<'a> {
     flags: FlagState,
     it_block: ItBlock,
     maybe_in_it_block: u8,
+    /// Whether an exception returned to code outside of IT blocks: a bit that may become known.
+    is_outside_it_block: Option<Term>,
     /// The condition of the instruction in the making, if it is not known to hold.
     guard: Option<Term>,
     /// The instruction in the making.
@@ -94,6 +97,7 @@ impl<'a> Prover<'a> {
             flags: FlagState::default(),
             it_block: state.it_block,
             maybe_in_it_block: state.maybe_in_it_block,
+            is_outside_it_block: None,
             guard: None,
             now: None,
             frames: Vec::new(),
@@ -260,7 +264,10 @@ impl<'a> Prover<'a> {
         if instruction.executed == Some(false) {
             return self.unknown_bit();
         }
-        let may_be = self.unknown_bit();
+        let mut may_be = self.unknown_bit();
+        if let Some(is_outside) = self.is_outside_it_block {
+            may_be = self.binary(Operation::Or, Width::Word, may_be, is_outside);
+        }
         self.flags = FlagState::default();
         self.guard = Some(may_be);
         let now = self.now.take();

@@ -56,6 +56,8 @@ struct Recorder {
     /// The stack on which thread mode goes on, and the task in the last instruction of thread mode.
     resumed: Option<u64>,
     has_left: bool,
+    /// The frames of tasks that were interrupted before their first instruction, and where they went on.
+    moved: BTreeMap<u64, u64>,
     current: Task,
 }
 
@@ -78,6 +80,7 @@ impl Default for Recorder {
             stacks: None,
             resumed: None,
             has_left: false,
+            moved: BTreeMap::new(),
             current: Task::Number(1),
         }
     }
@@ -124,17 +127,29 @@ impl Recorder {
         if !is_return && !matches!(kind, EventKind::Exception { .. }) {
             return;
         }
+        self.exchange();
         let frame = self.stacks.as_mut().and_then(Stacks::frame);
-        if is_return {
-            self.resumed = frame;
-        } else {
-            self.leave(frame);
+        match (is_return, self.resumed.take()) {
+            (true, _) => self.resumed = frame.map(|frame| self.moved.remove(&frame).unwrap_or(frame)),
+            // The task that goes on is interrupted before its first instruction.
+            (false, Some(resumed)) => drop(frame.and_then(|frame| self.moved.insert(frame, resumed))),
+            (false, None) => self.leave(frame),
+        }
+    }
+
+    /// Instructions exchanged the stack pointer.
+    fn exchange(&mut self) {
+        let stacks = self.stacks.as_mut();
+        if let Some([left, resumed]) = stacks.and_then(|stacks| stacks.exchange(self.now.instructions)) {
+            self.leave(left);
+            self.resumed = resumed;
         }
     }
 
     /// The task of the last stretch stops here, unless it has stopped already.
     fn leave(&mut self, at: Option<u64>) {
-        if let Some(last) = self.stretches.last_mut().filter(|_| !std::mem::replace(&mut self.has_left, true)) {
+        if let Some(last) = self.stretches.last_mut().filter(|_| !std::mem::replace(&mut self.has_left, true))
+        {
             last.ends.left = at;
         }
     }
@@ -142,11 +157,7 @@ impl Recorder {
     /// Instructions of thread mode run.
     fn thread(&mut self, cost: Cost, piece: &Piece, function: FunctionId) {
         let cause = self.cause.take();
-        let exchange = self.stacks.as_mut().and_then(|stacks| stacks.exchange(self.now.instructions));
-        if let Some([left, resumed]) = exchange {
-            self.leave(left);
-            self.resumed = resumed;
-        }
+        self.exchange();
         let resumed = self.resumed.take();
         self.has_left = false;
         let has_changed = std::mem::replace(&mut self.current, self.task) != self.task;

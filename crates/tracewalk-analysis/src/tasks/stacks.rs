@@ -10,17 +10,19 @@ use super::Stretch;
 use crate::Section;
 use crate::call_stack::{Task, loads_stack_pointer};
 use crate::record::FlowRecord;
-use crate::values::{Instruction, Proven, Register, Step, ValueSink, ValueSummary};
+use crate::values::{Instruction, Proven, ProvenAccess, Register, Step, ValueSink, ValueSummary};
 
 /// The stack pointers of a source's tasks, as far as they are proven. It is the sink of a prover of values.
 #[derive(Debug, Default)]
 pub struct Stacks {
     /// For each exception and return from one, the address of the frame that it stored or loaded.
     frames: VecDeque<Option<u64>>,
-    /// The instructions that exchanged the stack pointer: the number of instructions up to it, and both pointers.
+    /// The instructions that exchanged the stack pointer for a stored one: the number of instructions up to it, and both pointers.
     exchanges: VecDeque<(u64, [Option<u64>; 2])>,
     instructions: u64,
     pointer: Option<u64>,
+    /// The last stack pointer that was stored.
+    stored: Option<u64>,
 }
 
 impl Stacks {
@@ -37,13 +39,18 @@ impl Stacks {
 
     fn instruction(&mut self, instruction: &Instruction, proven: &Proven) {
         self.instructions += 1;
+        let stores = |access: &&ProvenAccess| access.is_store && access.value == self.pointer;
+        if self.pointer.is_some() && proven.accesses.iter().any(|access| stores(&access)) {
+            self.stored = self.pointer;
+        }
         let isa = instruction.at.isa;
         let register = Register(if isa == Isa::A64 { 31 } else { 13 });
         let write = proven.writes.iter().rfind(|(written, _)| *written == register);
         let Some((_, pointer)) = write else { return };
         let before = std::mem::replace(&mut self.pointer, *pointer);
         let word = if instruction.bytes == 2 { instruction.code << 16 } else { instruction.code };
-        if loads_stack_pointer(isa, word) {
+        // `longjmp` goes on on the same stack.
+        if before.is_some() && self.stored == before && loads_stack_pointer(isa, word) {
             self.exchanges.push_back((self.instructions, [before, *pointer]));
         }
     }

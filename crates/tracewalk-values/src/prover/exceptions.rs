@@ -40,6 +40,9 @@ pub(super) struct Frame {
 const STACKED: [usize; 6] = [0, 1, 2, 3, 12, 14];
 /// The bit of the stacked xPSR that states whether the frame was aligned by a word.
 const ALIGNED: u32 = 9;
+/// Its bits for the IT block in execution (DDI 0403E, B1.4.2).
+const IT_BLOCK: u64 = 0x0600_fc00;
+const ALIGNMENT: Operation = Operation::Insert { low: 9, count: 1 };
 
 impl Prover<'_> {
     pub(super) fn enter_exception(&mut self, returns_to: Option<Address>, is_tail_chained: bool) {
@@ -73,13 +76,18 @@ impl Prover<'_> {
         }
         let before = self.registers[13];
         let is_odd = self.terms.bits(before).field(2, 1).value();
+        let mut status = self.terms.unknown(Width::Word);
         let at = match is_odd {
             Some(0) => before.plus(32_u64.wrapping_neg()),
             Some(_) => before.plus(36_u64.wrapping_neg()),
-            None => self.terms.known(Bits { known: 7 | !Width::Word.mask(), ones: 0 }, Width::Word),
+            None => {
+                let is_odd = self.field(before, 2, 1, false, Width::Word);
+                status = self.binary(ALIGNMENT, Width::Word, status, is_odd);
+                let multiple = Term::constant(!7 & Width::Word.mask(), Width::Word);
+                self.binary(Operation::And, Width::Word, before.plus(32_u64.wrapping_neg()), multiple)
+            }
         };
         self.terms.is_stack_pointer(at);
-        let status = self.terms.unknown(Width::Word);
         if let Some(is_odd) = is_odd {
             self.terms.learn(status, Bits { known: 1 << ALIGNED, ones: is_odd << ALIGNED });
         }
@@ -103,10 +111,18 @@ impl Prover<'_> {
                 self.frame_access(at, index, value, Kind::Store);
             }
             self.change(13, at);
-            match is_of_process {
-                Some(_) => self.use_stack(false),
+            match (is_of_process, is_of_handler) {
+                (Some(_), _) => self.use_stack(false),
+                // What EXC_RETURN selected may become known.
+                (None, Some(false)) if !self.processor.has_security => {
+                    let [main, process, selected] =
+                        [MAIN, PROCESS, SELECTED].map(|slot| self.registers[slot]);
+                    self.registers[PROCESS] = self.select(selected, at, process);
+                    let handler = self.select(selected, main, at);
+                    self.change(13, handler);
+                }
                 // The handler may have a stack of its own.
-                None => self.forget_stacks(),
+                _ => self.forget_stacks(),
             }
             let handler = self.registers[13];
             self.frames.push(Frame {
@@ -140,7 +156,7 @@ impl Prover<'_> {
 
     pub(super) fn return_from_exception(&mut self, next: Option<Address>) {
         self.flags = FlagState::default();
-        self.it_block = ItBlock::default();
+        (self.it_block, self.is_outside_it_block) = (ItBlock::default(), None);
         if self.processor.profile != Profile::M {
             self.forget_bank();
             if let Some(next) = next {
@@ -149,15 +165,27 @@ impl Prover<'_> {
             return;
         }
         let Some(next) = next else { return };
-        let frame = self.frames.pop().filter(|frame| self.is_returned_from(frame));
-        let (to_process, to_handler) = match frame {
+        let newest = self.frames.pop();
+        let frame = newest.filter(|frame| self.is_returned_from(frame));
+        let (to_process, mut to_handler) = match frame {
             Some(frame) => (frame.is_of_process, frame.is_of_handler),
             None => self.returned_to(),
         };
-        let at = match to_process {
-            Some(true) => Some(self.registers[PROCESS]),
-            Some(false) => Some(self.registers[13]),
-            None => frame.map(|frame| frame.at),
+        // The outermost exception returns to thread mode, also if it is to another task.
+        to_handler = to_handler.or(newest.and_then(|newest| newest.is_of_handler));
+        let selected = match (to_process, to_handler, self.last_target) {
+            (None, Some(false), Some(target)) if !self.processor.has_security => {
+                Some(self.field(target, 2, 1, false, Width::Word))
+            }
+            _ => None,
+        };
+        let at = match (to_process, selected) {
+            (Some(true), _) => Some(self.registers[PROCESS]),
+            (Some(false), _) => Some(self.registers[13]),
+            (None, Some(selected)) => {
+                Some(self.select(selected, self.registers[PROCESS], self.registers[13]))
+            }
+            (None, None) => frame.map(|frame| frame.at),
         };
         let Some(at) = at.filter(|_| self.processor.has_basic_frames) else {
             for register in STACKED {
@@ -193,19 +221,29 @@ impl Prover<'_> {
                 let two = self.word(2);
                 let padding = self.binary(Operation::Shift(Shift::Left), Width::Word, padding, two);
                 self.maybe_in_it_block = self.image.instructions_maybe_in_it_block(next.get());
+                let it_block = Term::constant(IT_BLOCK, Width::Word);
+                let it_block = self.binary(Operation::And, Width::Word, status, it_block);
+                self.is_outside_it_block = Some(self.unary(Operation::IsZero, Width::Word, it_block));
                 self.add(at.plus(32), padding, Width::Word)
             }
         };
-        match to_process {
-            Some(true) => self.registers[MAIN] = self.registers[13],
-            Some(false) => {}
-            None => self.forget_stacks(),
+        match (to_process, selected) {
+            (Some(true), _) | (None, Some(_)) => self.registers[MAIN] = self.registers[13],
+            (Some(false), _) => {}
+            (None, None) => self.forget_stacks(),
         }
         self.change(13, pointer);
         self.set_flag(IN_HANDLER, to_handler);
-        if to_handler == Some(false) {
-            self.set_flag(SELECTED, to_process);
+        match (to_handler, selected) {
+            (_, Some(selected)) => self.registers[SELECTED] = selected,
+            (Some(false), None) => self.set_flag(SELECTED, to_process),
+            _ => {}
         }
+    }
+
+    /// One of two values: the first if the bit is set.
+    fn select(&mut self, bit: Term, set: Term, clear: Term) -> Term {
+        self.operation(Operation::Select, Width::Word, [set, clear, bit])
     }
 
     /// Whether a return goes to the process stack, and whether to a handler, by EXC_RETURN.
