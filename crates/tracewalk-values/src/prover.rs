@@ -16,7 +16,8 @@ use crate::terms::{Term, Terms};
 use crate::{a32, a64, t32};
 use exceptions::Frame;
 use flags::FlagState;
-use tracewalk::ids::Isa;
+use std::collections::BTreeMap;
+use tracewalk::ids::{Address, Isa};
 
 /// The number of registers. A32 and T32 use the first 15; M profile has [its stacks](stacks) after them.
 pub(crate) const REGISTERS: usize = 32;
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) it_block: ItBlock,
     /// An IT block before the path may still make instructions conditional.
     pub(crate) maybe_in_it_block: u8,
+    /// The IT blocks, or their absence, at places where exceptions were taken. No jump goes into a block (DDI 0406C, A8.8.55).
+    pub(crate) it_blocks: BTreeMap<Address, ItBlock>,
 }
 
 /// The registers at a step, by name.
@@ -60,6 +63,7 @@ pub(crate) struct Prover<'a> {
     flags: FlagState,
     it_block: ItBlock,
     maybe_in_it_block: u8,
+    it_blocks: BTreeMap<Address, ItBlock>,
     /// Whether an exception returned to code outside of IT blocks: a bit that may become known.
     is_outside_it_block: Option<Term>,
     /// The condition of the instruction in the making, if it is not known to hold.
@@ -97,6 +101,7 @@ impl<'a> Prover<'a> {
             flags: FlagState::default(),
             it_block: state.it_block,
             maybe_in_it_block: state.maybe_in_it_block,
+            it_blocks: state.it_blocks.clone(),
             is_outside_it_block: None,
             guard: None,
             now: None,
@@ -122,6 +127,7 @@ impl<'a> Prover<'a> {
             registers: mark.registers.map(|term| self.terms.bits(term)),
             it_block: mark.it_block,
             maybe_in_it_block: mark.maybe_in_it_block,
+            it_blocks: self.it_blocks.clone(),
         }
     }
 

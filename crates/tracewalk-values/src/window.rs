@@ -3,6 +3,8 @@
 //! Each window is solved as a whole. What is known where its last part begins is what the next window starts with, so that
 //! facts reach forward without limit and backward at least as far as the windows overlap.
 
+use std::collections::BTreeMap;
+
 use crate::bits::{Bits, Width};
 use crate::image::Image;
 use crate::machine::Register;
@@ -117,7 +119,12 @@ impl Values {
                 registers[flag] = Bits::constant(0);
             }
         }
-        let state = State { registers, it_block: ItBlock::default(), maybe_in_it_block: 0 };
+        let state = State {
+            registers,
+            it_block: ItBlock::default(),
+            maybe_in_it_block: 0,
+            it_blocks: BTreeMap::new(),
+        };
         Self {
             image,
             processor,
@@ -192,8 +199,12 @@ impl Values {
         // The path itself contradicts the image or the state at the start: nothing can be stated.
         self.summary.contradictions += 1;
         let unknown = Bits::unknown(width(self.processor.profile));
-        let nothing =
-            State { registers: [unknown; REGISTERS], it_block: ItBlock::default(), maybe_in_it_block: 4 };
+        let nothing = State {
+            registers: [unknown; REGISTERS],
+            it_block: ItBlock::default(),
+            maybe_in_it_block: 4,
+            it_blocks: BTreeMap::new(),
+        };
         let mut prover = Prover::new(&self.image, self.processor, &nothing);
         for step in &steps[..count] {
             prover.step(step);

@@ -203,6 +203,15 @@ impl Recorder {
             stretches.push(Stretch { task, ..stretch });
             join(&mut stretches);
         }
+        // A task from before the trace may be among those that are seen later.
+        if let [first, later @ ..] = &mut *stretches
+            && let Task::Number(_) = first.task
+            && !self.from_reset
+            && !later.is_empty()
+            && later.iter().all(|stretch| stretch.task != first.task)
+        {
+            first.task = Task::Unresolved;
+        }
         let mut tasks = Tasks::of(&stretches, &entries, self.from_reset);
         let thread = tasks.rows.iter().map(|row| row.cost).fold(tasks.unresolved, |mut sum, cost| {
             sum += cost;

@@ -152,3 +152,41 @@ fn a_task_that_stays_unresolved_has_no_row() {
     assert_eq!(switches(&tasks).last().map(|(_, from, to, _)| (*from, *to)), Some((3, 0)));
     assert_eq!((tasks.rows.len(), tasks.unresolved.instructions), (3, 2));
 }
+
+#[test]
+fn the_first_task_of_a_later_part_is_unknown_until_it_goes_on() {
+    let start = [&[two("task_a", 8)], &pend_sv("task_a", 12)[..], &[two("task_b", 8)]].concat();
+    let from_to = |tasks: &Tasks| {
+        let found = switches(tasks).into_iter();
+        found.map(|(_, from, to, reason)| (from, to, reason)).collect::<Vec<_>>()
+    };
+    assert_eq!(from_to(&found(&start)), [(0, 2, Reason::Yield)]);
+    let whole = [&start, &pend_sv("task_b", 12)[..], &[two("task_a", 12)]].concat();
+    assert_eq!(from_to(&found(&whole)), [(1, 2, Reason::Yield), (2, 1, Reason::Yield)]);
+}
+
+/// A stretch of a task by its call stack, between two stack pointers.
+fn stretch(task: Task, resumed: Option<u64>, left: Option<u64>) -> Stretch {
+    let (run, since) = (Run::default(), Cost::default());
+    Stretch { task, run, cause: None, since, ends: Ends { resumed, left } }
+}
+
+#[test]
+fn a_task_goes_on_where_its_stack_was_when_it_stopped() {
+    let [a, b, unresolved] = [Task::Number(1), Task::Number(2), Task::Unresolved];
+    let stretches = [
+        stretch(a, None, Some(0x100)),
+        stretch(b, Some(0x200), Some(0x210)),
+        stretch(unresolved, Some(0x100), Some(0x110)),
+        stretch(unresolved, Some(0x210), Some(0x220)),
+        // The call stack takes a new task for one that waits.
+        stretch(a, Some(0x300), Some(0x310)),
+        stretch(unresolved, Some(0x110), None),
+        // Its stack is not known from here on.
+        stretch(unresolved, None, None),
+        stretch(b, None, None),
+    ];
+    let mut names = stacks::Names::of(&stretches);
+    let named = stretches.iter().map(|stretch| names.next(stretch)).collect::<Vec<_>>();
+    assert_eq!(named, [a, b, a, b, Task::Number(3), a, unresolved, b]);
+}

@@ -7,6 +7,8 @@ use super::case::{Case, Set};
 use super::numbers::Numbers;
 use super::program::ARENA_BYTES;
 use super::{Random, cases};
+use std::collections::BTreeMap;
+
 use crate::bits::{Bits, Width};
 use crate::image::Image;
 use crate::machine::{Condition, Machine as _};
@@ -47,7 +49,8 @@ fn check(case: &Case, random: &mut Random) {
     };
     let registers = case.registers.map(|value| knowledge(random, value, width));
     let image = Image::new();
-    let state = State { registers, it_block: ItBlock::default(), maybe_in_it_block: 0 };
+    let state =
+        State { registers, it_block: ItBlock::default(), maybe_in_it_block: 0, it_blocks: BTreeMap::new() };
     let mut prover = Prover::new(&image, Processor::new(profile, &image), &state);
     let mut address = case.address;
     let mut step = |prover: &mut Prover<'_>, code, bytes: u8| {

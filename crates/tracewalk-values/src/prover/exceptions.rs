@@ -47,6 +47,9 @@ const ALIGNMENT: Operation = Operation::Insert { low: 9, count: 1 };
 impl Prover<'_> {
     pub(super) fn enter_exception(&mut self, returns_to: Option<Address>, is_tail_chained: bool) {
         let (flags, it_block) = (self.flags, self.it_block);
+        if let Some(at) = returns_to.filter(|_| self.maybe_in_it_block == 0 && !is_tail_chained) {
+            self.it_blocks.insert(at, it_block);
+        }
         self.flags = FlagState::default();
         self.it_block = ItBlock::default();
         self.maybe_in_it_block = 0;
@@ -220,7 +223,7 @@ impl Prover<'_> {
                 let padding = self.field(status, ALIGNED, 1, false, Width::Word);
                 let two = self.word(2);
                 let padding = self.binary(Operation::Shift(Shift::Left), Width::Word, padding, two);
-                self.maybe_in_it_block = self.image.instructions_maybe_in_it_block(next.get());
+                self.resume_in_it_block(next);
                 let it_block = Term::constant(IT_BLOCK, Width::Word);
                 let it_block = self.binary(Operation::And, Width::Word, status, it_block);
                 self.is_outside_it_block = Some(self.unary(Operation::IsZero, Width::Word, it_block));
@@ -238,6 +241,14 @@ impl Prover<'_> {
             (_, Some(selected)) => self.registers[SELECTED] = selected,
             (Some(false), None) => self.set_flag(SELECTED, to_process),
             _ => {}
+        }
+    }
+
+    /// Execution goes on where another exception may have been taken.
+    fn resume_in_it_block(&mut self, next: Address) {
+        match self.it_blocks.get(&next) {
+            Some(known) => (self.it_block, self.maybe_in_it_block) = (*known, 0),
+            None => self.maybe_in_it_block = self.image.instructions_maybe_in_it_block(next.get()),
         }
     }
 
