@@ -227,6 +227,8 @@ impl<S: ValueSink> Proving<S> {
             }
         }
         let values = Values::new(image, setup.profile, &registers);
+        // Of M profile, only ARMv7-M has an ETMv3.
+        let values = if setup.states_conditions { values.on_armv7m() } else { values };
         self.values = Some(if self.notes_registers { values.with_registers() } else { values });
     }
 

@@ -24,12 +24,20 @@ pub(crate) struct Processor {
     pub(crate) has_security: bool,
     /// No code of the program uses floating point, whose registers an exception would stack too.
     pub(crate) has_basic_frames: bool,
+    /// The processor is an ARMv7-M.
+    pub(crate) is_armv7m: bool,
 }
 
 impl Processor {
     /// The processor that runs a program.
     pub(crate) fn new(profile: Profile, image: &Image) -> Self {
-        let mut found = Self { profile, has_one_stack: true, has_security: false, has_basic_frames: true };
+        let mut found = Self {
+            profile,
+            has_one_stack: true,
+            has_security: false,
+            has_basic_frames: true,
+            is_armv7m: false,
+        };
         if profile == Profile::M {
             for pair in image.instructions() {
                 match pair {

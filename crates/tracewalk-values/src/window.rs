@@ -137,6 +137,13 @@ impl Values {
         }
     }
 
+    /// The same on an ARMv7-M, whose EXC_RETURN has few values.
+    #[must_use]
+    pub fn on_armv7m(mut self) -> Self {
+        self.processor.is_armv7m = self.processor.profile == Profile::M;
+        self
+    }
+
     /// The same with this number of steps in a window, and of steps that are solved again with the next: smaller windows need less memory,
     /// and prove less. The overlap is less than the window.
     #[must_use]

@@ -107,7 +107,16 @@ impl Prover<'_> {
         if let (Some(false), Some(is_of_process)) = (is_of_handler, is_of_process) {
             link = Bits { known: link.known | 4, ones: link.ones | u64::from(is_of_process) << 2 };
         }
-        let link = self.terms.known(link, Width::Word);
+        if self.processor.is_armv7m && self.processor.has_basic_frames {
+            // Its other bits are constant (DDI 0403E, B1.5.8).
+            let main = if is_of_handler == Some(true) { 4 } else { 0 };
+            link = Bits { known: link.known | 0x73 | main, ones: link.ones | 0x71 };
+        }
+        let mut link = self.terms.known(link, Width::Word);
+        if let (Some(false), None, false) = (is_of_handler, is_of_process, self.processor.has_security) {
+            let selected = self.registers[SELECTED];
+            link = self.binary(Operation::Insert { low: 2, count: 1 }, Width::Word, link, selected);
+        }
         if self.processor.has_basic_frames {
             let values = STACKED.map(|register| self.registers[register]);
             for (index, value) in values.into_iter().chain([resume, status]).enumerate() {
