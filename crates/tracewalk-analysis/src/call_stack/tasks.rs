@@ -6,7 +6,7 @@
 use tracewalk::ids::Address;
 
 use super::CallStack;
-use super::frame::{Evidence, Left, Task};
+use super::frame::{Evidence, FrameKind, Left, Task};
 use super::observer::Observer;
 use super::stack::{Next, Origin, Parked, Stack};
 
@@ -96,7 +96,9 @@ impl<M> CallStack<M> {
     /// return. If so, looks the running task up again.
     pub(super) fn correct<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Origin::Taken { depth, resume } = self.stack.origin else { return false };
-        if depth != self.stack.frames.len() {
+        // A function that was found running may return anywhere.
+        let is_known = self.stack.frames.back().is_some_and(|top| top.kind != FrameKind::Root);
+        if depth != self.stack.frames.len() || !is_known {
             return false;
         }
         let from = self.stack.task;

@@ -168,12 +168,7 @@ impl Reader {
     }
 
     /// Hands on waiting notes, up to this entry of the newest part, as long as they end by a place.
-    fn hand_on<S: FlowSink>(
-        &mut self,
-        entry: usize,
-        up_to: StreamOffset,
-        sink: &mut S,
-    ) -> io::Result<()> {
+    fn hand_on<S: FlowSink>(&mut self, entry: usize, up_to: StreamOffset, sink: &mut S) -> io::Result<()> {
         while self.waiting.len() > 1 {
             if !self.hand_on_first(usize::MAX, up_to, sink)? {
                 return Ok(());
@@ -257,12 +252,7 @@ fn weigh(
 
 impl InContext {
     /// Hands on a record.
-    fn hand_on(
-        &mut self,
-        record: FlowRecord,
-        is_doubtful: bool,
-        sink: &mut dyn FlowSink,
-    ) -> io::Result<()> {
+    fn hand_on(&mut self, record: FlowRecord, is_doubtful: bool, sink: &mut dyn FlowSink) -> io::Result<()> {
         if let Element::Event(event) = &record.element
             && let EventKind::Context { context_id, vmid, .. } = event.kind
         {

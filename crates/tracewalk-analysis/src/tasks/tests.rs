@@ -165,6 +165,21 @@ fn the_first_task_of_a_later_part_is_unknown_until_it_goes_on() {
     assert_eq!(from_to(&found(&whole)), [(1, 2, Reason::Yield), (2, 1, Reason::Yield)]);
 }
 
+#[test]
+fn a_task_from_before_the_trace_is_the_same_after_it_returns_from_what_it_was_found_in() {
+    let tasks = found(
+        &[
+            vec![two("sort", 8)],
+            pend_sv("sort", 12).to_vec(),
+            vec![two("task_b", 8)],
+            pend_sv("task_b", 12).to_vec(),
+            vec![at("sort", 12, 16, returns()), two("task_a", 8)],
+        ]
+        .concat(),
+    );
+    assert_eq!(rows(&tasks), [("task_a".to_owned(), 6, 2, 4), ("task_b".to_owned(), 2, 1, 2)]);
+}
+
 /// A stretch of a task by its call stack, between two stack pointers.
 fn stretch(task: Task, resumed: Option<u64>, left: Option<u64>) -> Stretch {
     let (run, since) = (Run::default(), Cost::default());
