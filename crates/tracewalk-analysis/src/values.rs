@@ -34,6 +34,8 @@ pub struct ValueSetup {
     pub image: Image,
     /// The kind of processor.
     pub profile: Profile,
+    /// Whether it is an ARMv7-M, whose EXC_RETURN has few values.
+    pub is_armv7m: bool,
     /// Whether the trace states for each instruction if its condition held.
     pub states_conditions: bool,
     /// How a program begins; used if the path begins there.
@@ -227,8 +229,7 @@ impl<S: ValueSink> Proving<S> {
             }
         }
         let values = Values::new(image, setup.profile, &registers);
-        // Of M profile, only ARMv7-M has an ETMv3.
-        let values = if setup.states_conditions { values.on_armv7m() } else { values };
+        let values = if setup.is_armv7m { values.on_armv7m() } else { values };
         self.values = Some(if self.notes_registers { values.with_registers() } else { values });
     }
 

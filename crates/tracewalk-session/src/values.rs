@@ -51,6 +51,7 @@ impl Session {
         Ok(ValueSetup {
             image: image(code, &images, profile),
             profile,
+            is_armv7m: profile == ValueProfile::M && is_armv7m(source, &images),
             states_conditions: matches!(source.config, SourceConfig::Etmv3(_)),
             begin: if is_mtb { None } else { begin(code, &images, profile) },
             halt: halt(&snapshot, profile, is_mtb),
@@ -103,6 +104,14 @@ fn after(proven: &Proven) -> crash::Registers {
     let loads = proven.accesses.iter().filter(|access| !access.is_store);
     registers[15] = loads.last().and_then(|load| word(load.value));
     registers
+}
+
+/// Whether the processor is an ARMv7-M, by its name, or else by the program's.
+fn is_armv7m(source: &Source, images: &[VisibleImage]) -> bool {
+    let stated = source.description.cpu.as_ref().map(|cpu| cpu.value.to_string());
+    let name = stated.or_else(|| images.iter().find_map(|visible| visible.image.attributes.cpu_name.clone()));
+    let names = ["cortex-m3", "cortex-m4", "cortex-m7", "7-m", "7e-m"];
+    name.is_some_and(|name| names.contains(&name.to_ascii_lowercase().as_str()))
 }
 
 fn is_of_m_profile(source: &Source, code: &Code, images: &[VisibleImage]) -> bool {
