@@ -3,7 +3,7 @@
 //! A call stack's tasks and instructions go in ([`Tasking`]), [`Tasks`] come out. Thread mode is what runs outside of exceptions. A *run*
 //! is what a task executes in thread mode between two switches; a *switch* is the place where thread mode goes on in another task.
 //!
-//! Tasks with the same call stack are told apart by their stack pointers ([`Stacks`]), as far as values are proven.
+//! Tasks with the same call stack are distinguished by their stack pointers ([`Stacks`]), as far as values are proven.
 //! A task that stays unresolved has no row; its switches lack it.
 
 mod record;

@@ -144,7 +144,7 @@ pub fn write_tasks_text(out: &mut dyn Write, report: &TaskReport, look: Look) ->
         let notes = [
             Some(format!("{switches}, {yields} by the running task itself")),
             of("in exceptions", found.handlers.instructions),
-            of("of tasks that could not be told apart", found.unresolved.instructions),
+            of("of tasks that could not be distinguished", found.unresolved.instructions),
             in_doubt(found.in_doubt),
         ];
         writeln!(out)?;
