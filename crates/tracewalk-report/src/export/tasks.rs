@@ -157,8 +157,9 @@ pub fn write_tasks_text(out: &mut dyn Write, report: &TaskReport, look: Look) ->
 
 fn for_people(section: &Section, found: &Tasks) -> Table {
     let code = &section.code;
-    let numbers = ["instructions", "share %", "runs", "longest", "at"].map(|name| (name, Kind::Integer));
-    let columns = [("task", Kind::Text), ("entry", Kind::Text)].into_iter().chain(numbers);
+    let numbers = ["runs", "longest", "at"].map(|name| (name, Kind::Integer));
+    let cost = [("instructions", Kind::Integer), ("share", Kind::Number)];
+    let columns = [("task", Kind::Text), ("entry", Kind::Text)].into_iter().chain(cost).chain(numbers);
     let columns = columns.chain([("preempted by", Kind::Text), ("slowest response", Kind::Text)]);
     let mut table = Table::new(TASK_TABLES[0], 1, columns.map(|(name, kind)| Column::new(name, kind)));
     for row in &found.rows {
@@ -174,7 +175,7 @@ fn for_people(section: &Section, found: &Tasks) -> Table {
             row.task.name(code).into(),
             entry.into(),
             row.cost.instructions.into(),
-            share(found, row).map(|share| (100.0 * share).round() as u64).into(),
+            share(found, row).into(),
             row.runs.into(),
             row.longest.cost.instructions.into(),
             row.longest.at.into(),
