@@ -359,8 +359,8 @@ fn what_the_trace_cannot_prove_is_not_claimed() {
     let (_folder, file) = log("m0-bus-fault", is_trace);
     let found = crash(&["crash".into(), file, "--image".into(), program("m0-bus-fault")]);
     assert_eq!((&found["fault"]["number"], &found["cause"]), (&3.into(), &Value::Null));
-    // A load in ETM trace, with nothing printed: the processor's fault status is unknown.
-    for name in ["m3-bus-fault", "m3-divide", "m3-unaligned"] {
+    // A load or a division in ETM trace, with nothing printed: the fault status is unknown. Only an odd address would suffice.
+    for name in ["m3-bus-fault", "m3-divide"] {
         let found = crash(&[
             "crash".into(),
             crashes().join(name).join("capture.toml"),
