@@ -101,8 +101,8 @@ fn after(proven: &Proven) -> crash::Registers {
     for (Register(number), value) in &proven.writes {
         registers[usize::from(*number)] = word(*value);
     }
-    let loads = proven.accesses.iter().filter(|access| !access.is_store);
-    registers[15] = loads.last().and_then(|load| word(load.value));
+    let load = proven.accesses.iter().rfind(|access| !access.is_store);
+    registers[15] = load.and_then(|load| word(load.value));
     registers
 }
 
