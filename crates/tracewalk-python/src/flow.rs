@@ -1,7 +1,7 @@
 //! Program flow as a stream of record batches, made while they are read.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -66,7 +66,9 @@ impl Flow {
         let watched = Arc::clone(&watch);
         thread::Builder::new().name("tracewalk flow".to_owned()).spawn(move || {
             let listener = Listener::new(watched);
-            let followed = guarded(|| follow(request, &how, (rows, &sender), values, &listener));
+            let followed = guarded(|| {
+                follow(request, &how, (rows, &sender), values.as_ref().map(Option::as_deref), &listener)
+            });
             // The flow may have been dropped.
             let _ = sender.send(Coming::End(followed, listener.take()));
         })?;
@@ -260,7 +262,7 @@ fn follow(
     request: Request,
     how: &Follow,
     (rows, sender): (usize, &SyncSender<Coming>),
-    values: Option<Option<PathBuf>>,
+    values: Option<Option<&Path>>,
     listener: &Listener,
 ) -> Result<bool, Problem> {
     let mut session = Session::open_observed(request, listener)?;
@@ -270,11 +272,11 @@ fn follow(
     let mut complete = true;
     Sink::begin(&mut flow)?;
     session.each_source(listener, |session, source| {
-        let outcome = match &values {
+        let outcome = match values {
             None => session.run_observed(source, how, &mut flow, listener)?,
             Some(dump) => {
                 let code = session.code(source, Some(&[]), listener)?;
-                let setup = session.value_setup(source, &code, dump.as_deref())?;
+                let setup = session.value_setup(source, &code, dump)?;
                 session.run_observed(source, how, &mut Proving::new(setup, &mut flow), listener)?
             }
         };

@@ -208,7 +208,7 @@ fn gdb_reads_what_data_trace_reported_and_nothing_else() {
 
 #[test]
 #[ignore = "needs gdb-multiarch"]
-fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
+fn memory_that_a_debugger_saved_holds_at_the_last_place() {
     let testdata = example("..");
     let elf = testdata.join("firmware/crash/crash-m0.elf");
     let connect = format!(
@@ -218,10 +218,10 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
         elf.display(),
     );
     let read = ["printf \"\\n@%x\\n\", *(unsigned int *) 0x20000030", "printf \"\\n@%x\\n\", $r4"];
-    let back = ["reverse-stepi", "x/1wx 0x20000030", "info registers r4", "stepi"];
+    let back = ["reverse-stepi", "x/1wx 0x20000030", read[1], "stepi"];
     let text = stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat());
-    // At the end the values are those of the log; one step back, neither is known.
-    assert_eq!(marked(&text), [0x105, 0x2000_0030].repeat(2), "{text}");
-    assert_eq!(text.matches("<unavailable>").count(), 1, "{text}");
+    // At the end the values are those of the log. One step back, the register is proven; after the branch, unknown code may have
+    // changed memory.
+    assert_eq!(marked(&text), [0x105, 0x2000_0030, 0x2000_0030, 0x105, 0x2000_0030], "{text}");
     assert!(!text.contains(">:\t0x"), "{text}");
 }
