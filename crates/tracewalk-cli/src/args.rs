@@ -413,7 +413,8 @@ impl Flow {
     }
 
     /// What is searched in the values of this program.
-    pub(crate) fn searches(&self, code: &Code) -> Result<Vec<Search>, Failure> {
+    pub(crate) fn searches(&self, code: &Code, is_a64: bool) -> Result<Vec<Search>, Failure> {
+        self.written.iter().try_for_each(|search| values::check(search, is_a64))?;
         let bytes = self.writes.iter().map(|text| values::bytes(text, code));
         self.written.iter().cloned().map(Ok).chain(bytes).collect()
     }

@@ -174,6 +174,16 @@ fn what_wrote_a_value_is_found() {
 }
 
 #[test]
+fn registers_and_values_that_the_processor_does_not_have_are_refused() {
+    for (example_of, register) in [("m3-etmv3", "x0=0"), ("m3-etmv3", "r3=0x100000000"), ("a57-etmv4", "r3=0")] {
+        let capture = example(&format!("{example_of}/capture.toml"));
+        let outcome = run_with_kinds(["flow", capture.to_str().unwrap(), "--values", "--where", register]);
+        assert_eq!(outcome.status, 2, "{register}: {}", outcome.stderr);
+        assert!(mentions(&outcome.stderr, "no_such_register --where"), "{register}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_part_has_the_values_that_it_has_in_the_whole() {
     let capture = example("m3-etmv3/capture.toml");
     let all = instructions(&[capture.to_str().unwrap()]);

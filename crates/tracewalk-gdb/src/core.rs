@@ -69,6 +69,8 @@ pub(crate) struct State {
     pub(crate) machine: Machine,
     /// Whether registers and memory are the processor's own.
     pub(crate) is_halted: bool,
+    /// Whether the stack is where the processor's is.
+    pub(crate) has_real_stack: bool,
 }
 
 /// Registers and memory of the halted processor.
@@ -285,20 +287,27 @@ impl<'i> Core<'i> {
         self.state.as_ref()
     }
 
-    /// The state with the registers that are proven. A stack pointer that is proven moves the artificial stack.
+    /// The state with the registers that are proven. If the stack pointer is, this state's artificial stack is where the real one is: other
+    /// states may be of other tasks.
     fn with_proven(&mut self, mut state: State) -> Option<State> {
         // GDB numbers them alike.
         let proven = (0_u16..).zip(self.values.registers(state.step));
         let proven = proven.filter_map(|(number, value)| Some((number, value?))).collect::<BTreeMap<_, _>>();
         let pointer = self.unwinder.architecture.stack_pointer();
-        if let (Some(real), Some(made)) = (proven.get(&pointer), state.machine.registers.get(&pointer))
-            && real != made
-        {
-            self.moved = self.moved.wrapping_add(real.wrapping_sub(*made));
-            state = self.made_state()?;
+        if let (Some(real), Some(made)) = (proven.get(&pointer), state.machine.registers.get(&pointer)) {
+            let usual = self.moved;
+            self.moved = usual.wrapping_add(real.wrapping_sub(*made));
+            let moved = self.made_state();
+            self.moved = usual;
+            state = State { has_real_stack: true, ..moved? };
         }
         state.machine.registers.extend(proven);
         Some(state)
+    }
+
+    /// Whether no address of the artificial stack at the place can be one of the program's memory.
+    pub(crate) fn has_apart_stack(&mut self) -> bool {
+        self.moved == 0 || self.state().is_some_and(|state| state.has_real_stack)
     }
 
     /// Whether the processor was halted at this place, and its registers are known.
@@ -341,7 +350,7 @@ impl<'i> Core<'i> {
         self.calls.go_on_from(&before);
         let mut machine = Machine::of(self.unwinder, &levels, location);
         machine.registers.extend(self.place_registers(step));
-        Some(State { step, levels, task, machine, is_halted: false })
+        Some(State { step, levels, task, machine, is_halted: false, has_real_stack: false })
     }
 
     /// The registers that give the place.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
-use tracewalk_analysis::values::{Possible, Proving, Searching, ValueSink};
+use tracewalk_analysis::values::{Possible, Profile, Proving, Searching, ValueSink};
 use tracewalk_analysis::{Code, Doubtful, Section};
 use tracewalk_report::export::{Excerpt, LastInstructions, LastValues, Selection, ValuesExcerpt};
 use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin, make_values};
@@ -86,7 +86,8 @@ impl Flow {
                 let how = Follow { names: Some(self.source_dirs.clone()), ..self.how() };
                 let code = session.code(source, how.names.as_deref(), messages)?;
                 let setup = session.value_setup(source, &code, self.dump.as_deref())?;
-                let mut searching = Searching::new(&mut *sink, self.searches(&code)?);
+                let mut searching =
+                    Searching::new(&mut *sink, self.searches(&code, setup.profile == Profile::A64)?);
                 let (mut last, mut excerpt);
                 let mut part: &mut dyn ValueSink = &mut searching;
                 if let Some(count) = self.last {

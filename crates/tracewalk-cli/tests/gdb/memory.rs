@@ -8,7 +8,7 @@ use tracewalk_generate::path::{Access, Path, Step};
 
 use super::server::{Server, ask};
 use super::{marked, stock_gdb};
-use crate::support::example;
+use crate::support::{corpus, example};
 use crate::support::firmware::{Firmware, Setup};
 
 const SETUP: Setup = Setup {
@@ -224,4 +224,23 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place() {
     // changed memory.
     assert_eq!(marked(&text), [0x105, 0x2000_0030, 0x2000_0030, 0x105, 0x2000_0030], "{text}");
     assert!(!text.contains(">:\t0x"), "{text}");
+}
+
+/// A proven stack pointer of one task says nothing of another's.
+#[tracewalk_corpus::test]
+fn a_place_has_the_same_stack_pointer_whatever_was_visited_before() {
+    let server = Server::of([corpus("tasks").join("sched-m3-etmv3/capture.toml")]);
+    let mut stream = server.connect();
+    let mut stack_pointer = |step: u64| {
+        let digits = step.to_le_bytes().map(|byte| format!("{byte:02x}")).concat();
+        assert_eq!(ask(&mut stream, &format!("P1a={digits}")), "OK");
+        ask(&mut stream, "pd")
+    };
+    let steps = [140_303, 124_159, 143_935, 4_000, 60_000, 99_999];
+    let there = steps.map(&mut stack_pointer);
+    let mut back = steps;
+    back.reverse();
+    let mut back = back.map(&mut stack_pointer);
+    back.reverse();
+    assert_eq!(there, back);
 }

@@ -126,6 +126,6 @@ impl Core<'_> {
             Who::Context(context) => self.is_running(context),
         };
         let step = self.step_number();
-        if is_there { self.values.byte(step, at) } else { None }
+        if is_there && self.has_apart_stack() { self.values.byte(step, at) } else { None }
     }
 }
