@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use trial::Trial;
 
 /// The most bytes of what is distributed.
-const LARGEST_COMMAND: u64 = 21 << 20;
+const LARGEST_COMMAND: u64 = 22 << 20;
 const LARGEST_WHEEL: u64 = 12 << 20;
 
 /// The most bytes of the tests' build of the command without symbols, which the gate can measure: it is not optimised, and
