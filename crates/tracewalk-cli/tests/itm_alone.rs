@@ -25,7 +25,7 @@ fn logs() -> Vec<Log> {
     logs
 }
 
-/// The logs of which this is known.
+/// The logs with this entry in the truth.
 fn logs_with(field: &str) -> impl Iterator<Item = Log> {
     logs().into_iter().filter(move |log| !log.truth[field].is_null())
 }
@@ -156,7 +156,7 @@ fn spans_of_the_timeline_have_the_lengths_that_the_generator_noted() {
     assert_eq!(compared, 16);
 }
 
-/// The comparator of an access to `ticks`, by its address, and another one, of which only the description knows the address
+/// The comparator of an access to `ticks`, by its address, and another one whose address only the description has
 /// (`samples`).
 fn watched_data(directory: &Path) -> (String, String) {
     let mut bytes = vec![0, 0, 0, 0, 0, 0x80];

@@ -27,7 +27,7 @@ impl<M> CallStack<M> {
         observer: &mut O,
     ) {
         if self.stack.task == Task::Unresolved {
-            // What it did so far belongs to no task in particular. The number ends with the first return that tells it apart.
+            // What it did so far belongs to no task in particular. The number ends with the first return that identifies it.
             self.stack.leave_all(observer);
             self.stack.task = self.new_task();
         }
