@@ -28,7 +28,8 @@ const SYSTEM: u32 = 0xe000_0000;
 const EXTERNAL: std::ops::Range<u64> = 0x6000_0000..0xa000_0000;
 
 impl Session {
-    /// What is known of a source's processor without its path. `dump` is as for [`Session::snapshot`].
+    /// What is known of a source's processor without its path. `code` has the program's names, which distinguish code and data. `dump` is as
+    /// for [`Session::snapshot`].
     ///
     /// # Errors
     ///

@@ -181,7 +181,10 @@ impl CrashRecorder {
             frame,
             before,
             states_return,
-            proven: self.proven_at(&pieces, index),
+            // Nothing is claimed against a frame that was saved.
+            proven: self
+                .proven_at(&pieces, index)
+                .filter(|_| frame.is_some() || stacked(taken, snapshot).is_none()),
         };
         let steps = look.steps();
         let last = look::listed(&steps);
