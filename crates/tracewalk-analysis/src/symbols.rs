@@ -69,6 +69,11 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
+    /// Where an operating system notes the running task.
+    fn current_task(&self) -> Option<CurrentTask> {
+        None
+    }
+
     /// The address of variables with these low 16 bits; `None` if there is none, or more than one.
     fn data_with_low_half(&self, _low_half: u16) -> Option<Address> {
         None
@@ -102,6 +107,26 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// The first instruction.
     pub start: Address,
+}
+
+/// The variable in which an operating system notes the control block of the running task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurrentTask {
+    /// The operating system.
+    pub system: &'static str,
+    /// The address of the variable: a pointer to a control block.
+    pub pointer: Address,
+    /// The task's name in the control block; `None` if the program was built without.
+    pub name: Option<TaskName>,
+}
+
+/// A task's name in its control block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskName {
+    /// The offset in the control block.
+    pub offset: u64,
+    /// The most characters; `None` if a pointer to them is there.
+    pub characters: Option<u64>,
 }
 
 /// A function and its extent.

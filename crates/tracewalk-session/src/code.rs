@@ -11,7 +11,9 @@ use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageForm, ImageLoader, ImageRequest, Memory};
 use tracewalk_input::records::RecordForm;
-use tracewalk_input::symbols::{Content, Frame, Function, LineRow, SourceLines, SymbolTable};
+use tracewalk_input::symbols::{
+    Content, CurrentTask, Frame, Function, LineRow, SourceLines, SymbolTable, TaskName,
+};
 
 use crate::notice::NoticeKind;
 use crate::observer::{Late, Observer, Say};
@@ -237,6 +239,12 @@ impl symbols::Symbols for ImageSymbols {
 
     fn objects(&self) -> Vec<symbols::Object> {
         self.symbols.objects().iter().map(object).collect()
+    }
+
+    fn current_task(&self) -> Option<symbols::CurrentTask> {
+        let CurrentTask { system, pointer, name } = held(&self.lines).lines.current_task(&self.symbols)?;
+        let name = name.map(|TaskName { offset, characters }| symbols::TaskName { offset, characters });
+        Some(symbols::CurrentTask { system, pointer, name })
     }
 
     fn data_with_low_half(&self, low_half: u16) -> Option<Address> {

@@ -62,6 +62,7 @@ mod session;
 mod shared;
 mod sources;
 mod statements;
+mod tasks;
 mod untraced;
 mod values;
 mod window;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::bits::Bits;
+
 /// What is known of memory without the path.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
@@ -10,11 +12,32 @@ pub struct Image {
     /// Code in memory that can be written, with its literals.
     code: Vec<(u64, Vec<u8>)>,
     /// Bytes of memory at the start of the path.
-    initial: Vec<(u64, Vec<u8>)>,
+    initial: Vec<(u64, Vec<Byte>)>,
     /// Addresses that are memory: what was stored there is loaded later.
     memory: Vec<Range<u64>>,
     /// Addresses whose content is known: Thumb instructions, or anything else.
     stretches: Vec<(Range<u64>, bool)>,
+}
+
+/// A byte whose bits may be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Byte {
+    pub(crate) known: u8,
+    /// The known bits that are set.
+    pub(crate) ones: u8,
+}
+
+impl Byte {
+    /// The lowest byte of a value.
+    pub(crate) fn of(bits: Bits) -> Self {
+        let low = |bits: u64| u8::try_from(bits & 0xff).unwrap_or(0);
+        Self { known: low(bits.known), ones: low(bits.ones) }
+    }
+
+    /// As a value with zeros above.
+    pub(crate) fn bits(self) -> Bits {
+        Bits { known: !0xff | u64::from(self.known), ones: self.ones.into() }
+    }
 }
 
 /// The contents of an address without the path.
@@ -23,7 +46,7 @@ pub(crate) enum Contents {
     /// A byte that nothing changes.
     Constant(u8),
     /// Memory, with the byte that it has at the start.
-    Memory(Option<u8>),
+    Memory(Byte),
     /// Maybe no memory: a device's registers.
     Other,
 }
@@ -45,6 +68,15 @@ impl Image {
         insert(&mut self.code, address, bytes);
     }
 
+    /// The byte at an address, if nothing changes it.
+    #[must_use]
+    pub fn constant(&self, address: u64) -> Option<u8> {
+        match self.at(address) {
+            Contents::Constant(byte) => Some(byte),
+            Contents::Memory(_) | Contents::Other => None,
+        }
+    }
+
     /// The byte of code at an address.
     pub(crate) fn code_byte(&self, address: u64) -> Option<u8> {
         byte(&self.code, address)
@@ -52,7 +84,8 @@ impl Image {
 
     /// Adds bytes that memory has at the start of the path.
     pub fn add_initial(&mut self, address: u64, bytes: &[u8]) {
-        insert(&mut self.initial, address, bytes);
+        let bytes = bytes.iter().map(|ones| Byte { known: 0xff, ones: *ones }).collect::<Vec<_>>();
+        insert(&mut self.initial, address, &bytes);
     }
 
     /// Adds addresses that are memory, where nothing else stores while the path runs.
@@ -61,14 +94,14 @@ impl Image {
     }
 
     /// The bytes of memory at the start.
-    pub(crate) fn initial(&self) -> impl Iterator<Item = (u64, u8)> {
+    pub(crate) fn initial(&self) -> impl Iterator<Item = (u64, Byte)> {
         self.initial.iter().flat_map(|(start, bytes)| {
             bytes.iter().enumerate().map(move |(index, byte)| (start + index as u64, *byte))
         })
     }
 
     /// Replaces the bytes of memory at the start, by address in ascending order.
-    pub(crate) fn replace_initial(&mut self, bytes: Vec<(u64, u8)>) {
+    pub(crate) fn replace_initial(&mut self, bytes: Vec<(u64, Byte)>) {
         self.initial.clear();
         for (address, byte) in bytes {
             match self.initial.last_mut() {
@@ -84,7 +117,7 @@ impl Image {
             return Contents::Constant(byte);
         }
         if self.memory.iter().any(|range| range.contains(&address)) {
-            return Contents::Memory(byte(&self.initial, address));
+            return Contents::Memory(byte(&self.initial, address).unwrap_or_default());
         }
         Contents::Other
     }
@@ -133,14 +166,14 @@ impl Image {
     }
 }
 
-fn insert(pieces: &mut Vec<(u64, Vec<u8>)>, address: u64, bytes: &[u8]) {
+fn insert<T: Clone>(pieces: &mut Vec<(u64, Vec<T>)>, address: u64, bytes: &[T]) {
     if !bytes.is_empty() {
         let at = pieces.partition_point(|(start, _)| *start <= address);
         pieces.insert(at, (address, bytes.to_vec()));
     }
 }
 
-fn byte(pieces: &[(u64, Vec<u8>)], address: u64) -> Option<u8> {
+fn byte<T: Copy>(pieces: &[(u64, Vec<T>)], address: u64) -> Option<T> {
     let at = pieces.partition_point(|(start, _)| *start <= address);
     // Pieces may overlap, but seldom do.
     pieces[..at]

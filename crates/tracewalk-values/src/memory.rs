@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::bits::{Bits, Width};
-use crate::image::{Contents, Image};
+use crate::image::{Byte, Contents, Image};
 use crate::relation::Operation;
 use crate::terms::{Place, Term, Terms, ZERO};
 
@@ -178,8 +178,8 @@ impl Memory {
         }
     }
 
-    /// The bytes of memory that are known at the end, by address.
-    pub(crate) fn known_bytes(&self, terms: &Terms, image: &Image) -> Vec<(u64, u8)> {
+    /// The bytes of memory with bits that are known at the end, by address.
+    pub(crate) fn known_bytes(&self, terms: &Terms, image: &Image) -> Vec<(u64, Byte)> {
         let mut known = Vec::new();
         for (address, origins) in self.known_cells() {
             for (index, &origin) in origins.iter().enumerate() {
@@ -190,10 +190,9 @@ impl Memory {
                 let value = self.accesses[(origin >> 3) as usize].access.value;
                 let bits = terms.bits(value).field(8 * (origin & 7), 8);
                 let group = Group { place, first: 0, count: 1, origin };
-                if let Some(value) = bits.value()
-                    && self.is_intact(group, bits, terms)
-                {
-                    known.push((place.offset, u8::try_from(value).expect("a byte")));
+                let byte = Byte::of(bits);
+                if byte.known != 0 && self.is_intact(group, bits, terms) {
+                    known.push((place.offset, byte));
                 }
             }
         }
@@ -201,12 +200,12 @@ impl Memory {
     }
 
     /// Whether memory at the start of the path may have changed by the end at this address.
-    pub(crate) fn is_as_at_start(&self, address: u64, byte: u8, terms: &Terms) -> bool {
+    pub(crate) fn is_as_at_start(&self, address: u64, byte: Byte, terms: &Terms) -> bool {
         let place = Place { root: ZERO, offset: address };
         let cell = self.cells.get(&(ZERO, address >> 3));
         let is_stored = cell.is_some_and(|cell| cell[(address & 7) as usize] != NONE);
         let group = Group { place, first: 0, count: 1, origin: NONE };
-        !is_stored && !self.start_is_forgotten && self.is_intact(group, Bits::constant(byte.into()), terms)
+        !is_stored && !self.start_is_forgotten && self.is_intact(group, byte.bits(), terms)
     }
 
     fn known_cells(&self) -> impl Iterator<Item = (u64, [Origin; 8])> {
@@ -371,8 +370,10 @@ impl Memory {
             let group = Group { place, first: byte, count: 1, origin };
             let bits = match image.at(place.offset) {
                 Contents::Constant(value) => Some(Bits::constant(value.into())),
-                Contents::Memory(Some(value)) if origin == NONE && !self.start_is_forgotten => {
-                    self.is_intact(group, part, terms).then_some(Bits::constant(value.into()))
+                Contents::Memory(byte)
+                    if origin == NONE && byte != Byte::default() && !self.start_is_forgotten =>
+                {
+                    self.is_intact(group, part, terms).then_some(byte.bits())
                 }
                 _ if !is_access(origin) || !self.is_memory(place.offset, access, image) => None,
                 _ => {
@@ -427,12 +428,15 @@ impl Memory {
         let access = self.accesses[number].access;
         for byte in 0..group.count {
             let address = group.place.offset.wrapping_add(byte.into());
-            let Contents::Memory(Some(value)) = image.at(address) else { continue };
+            let Contents::Memory(initial) = image.at(address) else { continue };
             let place = Place { root: ZERO, offset: address };
             let one = Group { place, first: byte, count: 1, origin: NONE };
-            if !self.start_is_forgotten && self.is_intact(one, bits.field(8 * u32::from(byte), 8), terms) {
+            if initial != Byte::default()
+                && !self.start_is_forgotten
+                && self.is_intact(one, bits.field(8 * u32::from(byte), 8), terms)
+            {
                 let at = 8 * u32::from(group.first + byte);
-                terms.learn(access.value, Bits::constant(value.into()).placed(at, 8, Width::Double));
+                terms.learn(access.value, initial.bits().placed(at, 8, Width::Double));
             }
         }
     }

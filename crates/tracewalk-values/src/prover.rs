@@ -76,6 +76,8 @@ pub(crate) struct Prover<'a> {
     is_literal: bool,
     /// The target of the last instruction, if it jumped.
     last_target: Option<Term>,
+    /// How often all may still be worked out before the end of the path.
+    solves_left: u8,
     /// What each step of the path did.
     pub(crate) done: Vec<Done>,
     pub(crate) writes: Vec<(Register, Term)>,
@@ -108,6 +110,7 @@ impl<'a> Prover<'a> {
             frames: Vec::new(),
             is_literal: false,
             last_target: None,
+            solves_left: MOST_SOLVES,
             done: Vec::new(),
             writes: Vec::new(),
             accesses: Vec::new(),
@@ -355,6 +358,9 @@ impl<'a> Prover<'a> {
         }
     }
 }
+
+/// The most solutions of parts of a path.
+const MOST_SOLVES: u8 = 16;
 
 /// The most walks of memory; each one only adds what is known.
 const MOST_ROUNDS: u32 = 60;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::bits::{Bits, Width};
-use crate::image::Image;
+use crate::image::{Byte, Image};
 use crate::machine::Register;
 use crate::memory::Kind;
 use crate::path::{ItBlock, Step};
@@ -198,7 +198,7 @@ impl Values {
         count: usize,
         had_end: bool,
         sink: &mut impl Sink,
-    ) -> (State, Vec<(u64, u8)>) {
+    ) -> (State, Vec<(u64, Byte)>) {
         if had_end && let Some(after) = self.solve(steps, count, None, sink) {
             self.summary.end_contradicts = true;
             return after;
@@ -237,7 +237,7 @@ impl Values {
         count: usize,
         end: Option<&End>,
         sink: &mut impl Sink,
-    ) -> Option<(State, Vec<(u64, u8)>)> {
+    ) -> Option<(State, Vec<(u64, Byte)>)> {
         let mut prover = Prover::new(&self.image, self.processor, &self.state);
         let mut marks = Vec::new();
         for step in &steps[..count] {
@@ -279,7 +279,7 @@ impl Values {
                 .initial()
                 .filter(|&(address, byte)| prover.memory.is_as_at_start(address, byte, &prover.terms)),
         );
-        known.sort_unstable();
+        known.sort_unstable_by_key(|(address, _)| *address);
         Some((state, known))
     }
 }

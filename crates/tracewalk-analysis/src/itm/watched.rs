@@ -30,6 +30,12 @@ impl Watched {
 
     /// Takes the next event. If it is a comparator's access to a data object, returns the address of the object.
     pub fn event(&mut self, event: &ItmEvent) -> Option<Address> {
+        let at = self.address(event)?;
+        Some(self.code.symbols.object(at)?.start)
+    }
+
+    /// As [`event`](Self::event), but returns the address of the access.
+    pub(crate) fn address(&mut self, event: &ItmEvent) -> Option<Address> {
         let ItmEvent::Packet(packet) = event else { return None };
         let (Packet::DataPc { comparator, .. }
         | Packet::DataAddress { comparator, .. }
@@ -45,8 +51,7 @@ impl Watched {
                 stated.as_ref().map(whole).or_else(|| self.code.symbols.data_with_low_half(*low_half));
             *self.last.get_mut(index)? = found;
         }
-        let at = (*self.last.get(index)?)?;
-        Some(self.code.symbols.object(at)?.start)
+        *self.last.get(index)?
     }
 
     /// As [`event`](Self::event), but returns the object's name.

@@ -4,12 +4,15 @@
 //! is what a task executes in thread mode between two switches; a *switch* is the place where thread mode goes on in another task.
 //!
 //! Tasks with the same call stack are distinguished by their stack pointers ([`Stacks`]), as far as values are proven.
-//! A task that stays unresolved has no row; its switches lack it.
+//! If the operating system has a variable for the running task, its values distinguish tasks too, and give them names
+//! ([`CurrentTask`](crate::symbols::CurrentTask)). A task that stays unresolved has no row; its switches lack it.
 
+mod blocks;
 mod record;
 mod stacks;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tracewalk::ids::Exception;
 
@@ -17,6 +20,7 @@ use crate::InDoubt;
 use crate::call_stack::{FunctionId, Task};
 use crate::clock::Cost;
 
+use blocks::Block;
 use stacks::Ends;
 
 pub use record::Tasking;
@@ -39,6 +43,8 @@ pub struct Tasks {
     pub in_doubt: InDoubt,
     /// Whether the call stacks identified each task that went on.
     pub certain: bool,
+    /// How often a task's stack and its control block were those of two tasks.
+    pub contradictions: u64,
 }
 
 /// What a task did.
@@ -46,6 +52,8 @@ pub struct Tasks {
 pub struct TaskRow {
     /// The task.
     pub task: Task,
+    /// The operating system's name for it.
+    pub name: Option<Arc<str>>,
     /// The function in which it began, or the outermost one that is known.
     pub entry: Option<FunctionId>,
     /// Which of the tasks with this function it is, from 1.
@@ -105,7 +113,7 @@ pub enum Reason {
 }
 
 /// A part of thread mode in one task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Stretch {
     task: Task,
     run: Run,
@@ -114,6 +122,7 @@ struct Stretch {
     /// The cost of all before.
     since: Cost,
     ends: Ends,
+    block: Option<Block>,
 }
 
 impl Stretch {
@@ -183,9 +192,17 @@ impl Tasks {
             let entry = entries.get(&task).copied();
             let number = 1 + self.rows.iter().filter(|row| row.entry == entry).count();
             let (cost, longest) = (Cost::default(), Run::default());
-            let row =
-                TaskRow { task, entry, number, cost, runs: 0, longest, preempted_by: None, response: None };
-            self.rows.push(row);
+            self.rows.push(TaskRow {
+                task,
+                name: None,
+                entry,
+                number,
+                cost,
+                runs: 0,
+                longest,
+                preempted_by: None,
+                response: None,
+            });
             self.rows.len() - 1
         });
         &mut self.rows[index]

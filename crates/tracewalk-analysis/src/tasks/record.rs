@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::Exception;
 
+use super::blocks::{Block, Reported};
 use super::stacks::{Ends, Names, Stacks};
 use super::{Run, Stretch, Tasks};
 use crate::analysis::{Analysis, End, FlowSink, Repeated};
@@ -14,8 +15,10 @@ use crate::call_stack::{
     self, CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task,
 };
 use crate::clock::{Cost, CycleMeter, Spent};
-use crate::record::FlowRecord;
+use crate::itm::Watched;
+use crate::record::{FlowRecord, ItmRecord};
 use crate::sink::Sink;
+use crate::symbols::CurrentTask;
 use crate::{InDoubt, Section};
 
 /// Works out which of a source's tasks ran.
@@ -24,6 +27,7 @@ pub struct Tasking {
     running: Option<CallStack<Nesting>>,
     meter: CycleMeter,
     recorder: Recorder,
+    reported: Option<Reported>,
     left_out: u64,
 }
 
@@ -59,6 +63,13 @@ struct Recorder {
     /// The frames of tasks that were interrupted before their first instruction, and where they went on.
     moved: BTreeMap<u64, u64>,
     current: Task,
+    /// The running task's control block: what values prove, and what was reported since the last switch may have begun.
+    proven_block: Option<Block>,
+    reported_block: Option<u64>,
+    /// Whether stores to the system's variable are reported.
+    reports_switches: bool,
+    /// PendSV or a supervisor call ran since the last instruction of thread mode.
+    may_switch: bool,
 }
 
 impl Default for Recorder {
@@ -82,6 +93,10 @@ impl Default for Recorder {
             has_left: false,
             moved: BTreeMap::new(),
             current: Task::Number(1),
+            proven_block: None,
+            reported_block: None,
+            reports_switches: false,
+            may_switch: false,
         }
     }
 }
@@ -89,8 +104,18 @@ impl Default for Recorder {
 impl Tasking {
     /// The same with the stacks that an earlier pass over the source has proven.
     #[must_use]
-    pub fn with(stacks: Stacks) -> Self {
-        Self { recorder: Recorder { stacks: Some(stacks), ..Recorder::default() }, ..Self::default() }
+    pub fn with(mut self, stacks: Stacks) -> Self {
+        self.recorder.stacks = Some(stacks);
+        self
+    }
+
+    /// The same with the reports of the comparator of a DWT, if one watches the operating system's variable.
+    #[must_use]
+    pub fn reported(mut self, variable: Option<CurrentTask>, watched: Option<Watched>) -> Self {
+        let reported = variable.zip(watched);
+        self.reported = reported.map(|(variable, watched)| Reported { variable, watched });
+        self.recorder.reports_switches = self.reported.is_some();
+        self
     }
 
     fn element(&mut self, element: &Element) {
@@ -137,6 +162,18 @@ impl Recorder {
         }
     }
 
+    /// A comparator reported a store to the system's variable. The report belongs to the switch that is being made, or to the last one.
+    fn report(&mut self, block: u64) {
+        if self.may_switch {
+            self.reported_block = Some(block);
+        } else if let [before @ .., last] = &mut *self.stretches
+            // The start-up code prepares the variable.
+            && !(before.is_empty() && self.from_reset)
+        {
+            last.block.get_or_insert(Block { address: block, name: None }).address = block;
+        }
+    }
+
     /// Instructions exchanged the stack pointer.
     fn exchange(&mut self) {
         let stacks = self.stacks.as_mut();
@@ -158,11 +195,21 @@ impl Recorder {
     fn thread(&mut self, cost: Cost, piece: &Piece, function: FunctionId) {
         let cause = self.cause.take();
         self.exchange();
+        if let Some(block) = self.stacks.as_mut().and_then(|stacks| stacks.block(self.now.instructions)) {
+            self.proven_block = block;
+        }
         let resumed = self.resumed.take();
         self.has_left = false;
         let has_changed = std::mem::replace(&mut self.current, self.task) != self.task;
         let left = self.stretches.last().and_then(|last| last.ends.left);
         let is_other = resumed.zip(left).map_or(has_changed, |(resumed, left)| resumed != left);
+        let may_switch = std::mem::take(&mut self.may_switch);
+        let reported = self.reported_block.take().map(|address| Block { address, name: None });
+        let block = self.proven_block.clone().or(reported);
+        let last = self.stretches.last().and_then(|last| last.block.as_ref());
+        let has_other_block = last.zip(block.as_ref()).is_some_and(|(last, now)| last.address != now.address);
+        // Reports may come later than the instructions after the switch.
+        let is_other = is_other || cause.is_some() && has_other_block || self.reports_switches && may_switch;
         if let Some(last) = self.stretches.last_mut().filter(|_| !is_other) {
             last.run.cost += cost;
             last.ends.left = None;
@@ -171,7 +218,7 @@ impl Recorder {
         self.from_reset |= self.stretches.is_empty() && function.address() == Some(piece.start);
         let run = Run { at: self.now.instructions, cost };
         let ends = Ends { resumed, left: None };
-        self.stretches.push(Stretch { task: self.task, run, cause, since: self.now, ends });
+        self.stretches.push(Stretch { task: self.task, run, cause, since: self.now, ends, block });
     }
 
     /// The last stretch was another task's.
@@ -185,7 +232,7 @@ impl Recorder {
         let is_known = |stretch: &Stretch| stretch.task != Task::Unresolved;
         let certain = !self.guessed && self.unresolved.is_empty() && self.stretches.iter().all(is_known);
         let mut names = Names::of(&self.stretches);
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut named) = (BTreeMap::new(), BTreeMap::new());
         let mut stretches: Vec<Stretch> = Vec::with_capacity(self.stretches.len());
         for stretch in std::mem::take(&mut self.stretches) {
             let mut task = stretch.task;
@@ -196,9 +243,13 @@ impl Recorder {
                 task = Task::Unresolved;
             }
             let entry = self.entries.get(&task).map(|(function, _)| *function);
-            let task = names.next(&Stretch { task, ..stretch });
+            let stretch = Stretch { task, ..stretch };
+            let task = names.next(&stretch);
             if let Some(entry) = entry {
                 entries.entry(task).or_insert(entry);
+            }
+            if let Some(name) = stretch.block.as_ref().and_then(|block| block.name.as_ref()) {
+                named.entry(task).or_insert_with(|| Arc::clone(name));
             }
             stretches.push(Stretch { task, ..stretch });
             join(&mut stretches);
@@ -213,6 +264,11 @@ impl Recorder {
             first.task = Task::Unresolved;
         }
         let mut tasks = Tasks::of(&stretches, &entries, self.from_reset);
+        for row in &mut tasks.rows {
+            let block = names.blocks.iter().find(|(_, task)| **task == row.task).map(|(block, _)| *block);
+            let at_end = || self.stacks.as_ref()?.name_at_end(block?);
+            row.name = named.remove(&row.task).or_else(at_end);
+        }
         let thread = tasks.rows.iter().map(|row| row.cost).fold(tasks.unresolved, |mut sum, cost| {
             sum += cost;
             sum
@@ -222,7 +278,8 @@ impl Recorder {
             cycles: self.now.cycles - thread.cycles,
             time: 0,
         };
-        Tasks { counts_cycles: self.counts_cycles, certain, ..tasks }
+        let contradictions = names.contradictions;
+        Tasks { counts_cycles: self.counts_cycles, certain, contradictions, ..tasks }
     }
 }
 
@@ -233,6 +290,7 @@ fn join(stretches: &mut Vec<Stretch>) {
     {
         before.run.cost += last.run.cost;
         before.ends.left = last.ends.left;
+        before.block = last.block.take().or(before.block.take());
         stretches.pop();
     }
 }
@@ -257,6 +315,8 @@ impl Observer for Recorder {
         }
         let FrameKind::Exception(interruption) = kind else { return nesting };
         self.cause.get_or_insert((interruption.exception, self.now));
+        self.may_switch |=
+            interruption.exception.is_none_or(|exception| matches!(exception, Exception::M(11 | 14)));
         nesting + 1
     }
 
@@ -317,6 +377,16 @@ impl Sink<FlowRecord> for Tasking {
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         self.element(&record.element);
+        Ok(())
+    }
+
+    fn shows_itm(&self) -> bool {
+        self.reported.is_some()
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        let block = self.reported.as_mut().and_then(|reported| reported.event(&record.event));
+        block.into_iter().for_each(|block| self.recorder.report(block));
         Ok(())
     }
 

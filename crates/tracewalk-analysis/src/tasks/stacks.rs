@@ -2,17 +2,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 use tracewalk::ids::Isa;
 use tracewalk::span::CaptureOffset;
 
 use super::Stretch;
+use super::blocks::{Block, Noted};
 use crate::Section;
 use crate::call_stack::{Task, loads_stack_pointer};
 use crate::record::FlowRecord;
-use crate::values::{Instruction, Proven, ProvenAccess, Register, Step, ValueSink, ValueSummary};
+use crate::symbols::CurrentTask;
+use crate::values::{
+    Halt, HaltUse, Instruction, Profile, Proven, ProvenAccess, Register, Step, ValueSetup, ValueSink,
+    ValueSummary,
+};
 
-/// The stack pointers of a source's tasks, as far as they are proven. It is the sink of a prover of values.
+/// The stack pointers and control blocks of a source's tasks, as far as they are proven. It is the sink of a prover of values.
 #[derive(Debug, Default)]
 pub struct Stacks {
     /// For each exception and return from one, the address of the frame that it stored or loaded.
@@ -23,9 +29,35 @@ pub struct Stacks {
     pointer: Option<u64>,
     /// The last stack pointer that was stored.
     stored: Option<u64>,
+    noted: Option<Noted>,
+    /// The control block of the running task, each from this number of instructions on.
+    blocks: VecDeque<(u64, Option<Block>)>,
+    halt: Option<Halt>,
 }
 
 impl Stacks {
+    /// Before the first step of a source that is set up like this, and whose operating system has this variable.
+    #[must_use]
+    pub fn new(setup: &ValueSetup, variable: Option<CurrentTask>) -> Self {
+        let bytes = if setup.profile == Profile::A64 { 8 } else { 4 };
+        let noted = variable.map(|variable| Noted::new(variable, setup.image.clone(), bytes));
+        Self { noted, halt: setup.halt.clone(), ..Self::default() }
+    }
+
+    /// What the running task's control block became among the first instructions.
+    pub(super) fn block(&mut self, instructions: u64) -> Option<Option<Block>> {
+        let mut found = None;
+        while let Some((_, block)) = self.blocks.pop_front_if(|(at, _)| *at <= instructions) {
+            found = Some(block);
+        }
+        found
+    }
+
+    /// The name in a control block at the end, if memory of then is known.
+    pub(super) fn name_at_end(&self, block: u64) -> Option<Arc<str>> {
+        self.noted.as_ref()?.name_at_end(block, self.halt.as_ref()?)
+    }
+
     /// The frame of the next exception or return.
     pub(super) fn frame(&mut self) -> Option<u64> {
         self.frames.pop_front().flatten()
@@ -68,6 +100,10 @@ impl ValueSink for Stacks {
     fn pass(&mut self, _: &FlowRecord) {}
 
     fn step(&mut self, _: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
+        if let Some(block) = self.noted.as_mut().and_then(|noted| noted.step(proven)) {
+            let is_instruction = matches!(step, Step::Instruction(_));
+            self.blocks.push_back((self.instructions + u64::from(is_instruction), block));
+        }
         match step {
             Step::Instruction(instruction) => self.instruction(instruction, proven),
             Step::Exception { .. } | Step::ExceptionReturn { .. } => {
@@ -80,7 +116,8 @@ impl ValueSink for Stacks {
         Ok(())
     }
 
-    fn end_section(&mut self, _: &ValueSummary) -> io::Result<()> {
+    fn end_section(&mut self, summary: &ValueSummary) -> io::Result<()> {
+        self.halt.take_if(|_| summary.halt != Some(HaltUse::Used));
         Ok(())
     }
 }
@@ -94,13 +131,18 @@ pub(super) struct Ends {
     pub(super) left: Option<u64>,
 }
 
-/// Names stretches by the stacks on which they stopped and went on; by their call stacks if these are not known.
+/// Names stretches by the stacks on which they stopped and went on; if these are not known, by their control blocks, or else by
+/// their call stacks.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     waiting: BTreeMap<u64, Task>,
     /// The task of each name that the call stack gave.
     named: BTreeMap<Task, Task>,
     last: u32,
+    /// The last task of each control block.
+    pub(super) blocks: BTreeMap<u64, Task>,
+    /// How often the stack was that of a task with another control block.
+    pub(super) contradictions: u64,
 }
 
 impl Names {
@@ -116,12 +158,27 @@ impl Names {
     /// The task of the next stretch.
     pub(super) fn next(&mut self, stretch: &Stretch) -> Task {
         let Stretch { task, ends, .. } = *stretch;
+        let block = stretch.block.as_ref().map(|block| block.address);
+        let of_block = block.and_then(|block| self.blocks.get(&block).copied());
+        let is_new = task != Task::Unresolved && !self.named.contains_key(&task);
         let found = ends.resumed.and_then(|at| self.waiting.remove(&at));
-        let name = found.unwrap_or_else(|| self.by_call_stack(task, ends.resumed.is_some()));
+        let name = match (found, of_block) {
+            (Some(found), _) => found,
+            (None, Some(of_block)) if !is_new => of_block,
+            _ => self.by_call_stack(task, ends.resumed.is_some()),
+        };
+        let name = if name == Task::Unresolved && block.is_some() { self.another() } else { name };
+        if let Some(block) = block {
+            let had_other = self.blocks.iter().any(|(of, task)| *of != block && *task == name);
+            let is_others = !is_new && of_block.is_some_and(|of_block| of_block != name);
+            self.contradictions += u64::from(had_other || is_others);
+            self.blocks.insert(block, name);
+        }
         if task != Task::Unresolved {
             self.named.insert(task, name);
         }
         if let Some(left) = ends.left.filter(|_| name != Task::Unresolved) {
+            self.waiting.retain(|_, waiting| *waiting != name);
             self.waiting.insert(left, name);
         }
         name
@@ -131,9 +188,13 @@ impl Names {
         let Some(&name) = self.named.get(&task) else { return task };
         // That task waits on another stack.
         if is_known && self.waiting.values().any(|waiting| *waiting == name) {
-            self.last = self.last.saturating_add(1);
-            return Task::Number(self.last);
+            return self.another();
         }
         name
+    }
+
+    fn another(&mut self) -> Task {
+        self.last = self.last.saturating_add(1);
+        Task::Number(self.last)
     }
 }

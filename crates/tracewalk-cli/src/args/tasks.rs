@@ -29,6 +29,11 @@ pub(crate) struct Tasks {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
+    /// Registers and memory of the halted processor, as a debugger printed or saved them, if they are not in the capture. They have
+    /// the names of tasks.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
+    pub(crate) dump: Option<PathBuf>,
+
     /// The output format.
     #[arg(long, value_parser = built_in::listed(formats::TASKS), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteTasks>,

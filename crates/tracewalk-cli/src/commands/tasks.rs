@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tracewalk_analysis::tasks::{Stacks, Tasking};
-use tracewalk_analysis::values::Proving;
 use tracewalk_report::export::TaskReport;
 
 use crate::args::Tasks;
@@ -33,14 +31,7 @@ impl Task for Tasks {
         let how = self.follow.how(self.work.threads, messages);
         let mut sources = Vec::new();
         session.each_source(messages, |session, source| {
-            let mut outcome = session.run_observed(source, &how, Tasking::default(), messages)?;
-            if !outcome.found.certain {
-                // Values cost far more than call stacks.
-                let setup = session.value_setup(source, &outcome.code, None)?;
-                let mut stacks = Stacks::default();
-                session.run(source, &how, &mut Proving::new(setup, &mut stacks))?;
-                outcome.found = session.run(source, &how, Tasking::with(stacks))?.found;
-            }
+            let outcome = session.tasks(source, &how, self.dump.as_deref(), messages)?;
             sources.push((session.section(source, Arc::clone(&outcome.code)), outcome.found));
             Ok::<(), Failure>(())
         })?;

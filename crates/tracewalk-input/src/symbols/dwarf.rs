@@ -9,6 +9,7 @@
 mod abbreviations;
 mod checksums;
 mod reader;
+pub(super) mod types;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -96,6 +96,11 @@ impl SourceLines {
         }
     }
 
+    /// The debugging information of the images that have some.
+    pub(super) fn debugging(&self) -> impl Iterator<Item = &Debugging> {
+        self.images.iter().filter_map(|lines| lines.debugging.as_ref())
+    }
+
     /// Whether any image has source lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -33,6 +33,7 @@ mod note;
 mod objects;
 mod recent;
 mod table;
+mod tasks;
 mod unwind;
 mod vectors;
 
@@ -50,6 +51,7 @@ pub use functions::{Function, FunctionKind};
 pub use lines::{Frame, LineRow, SourceLines};
 pub use note::SymbolNote;
 pub use objects::Object;
+pub use tasks::{CurrentTask, TaskName};
 pub use unwind::{CallFrames, FrameRow};
 pub use vectors::{VectorTable, VectorTableFrom};
 

@@ -1,5 +1,6 @@
 //! Which tasks ran, as text, CSV and JSON.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use tracewalk::ids::Exception;
@@ -79,10 +80,11 @@ impl TaskReport {
     }
 
     fn cells(&self, section: &Section, found: &Tasks, row: &TaskRow) -> [Cell; TASKS.len()] {
-        let TaskRow { task, entry, number, cost, runs, longest, preempted_by, response } = row;
+        let TaskRow { task, name, entry, number, cost, runs, longest, preempted_by, response } = row;
         let code = &section.code;
         let cycles = |cycles: u64| Some(cycles).filter(|_| found.counts_cycles).into();
-        let name = Some(task.name(code)).filter(|name| *name != task.to_string());
+        let of_capture = || Some(task.name(code)).filter(|name| *name != task.to_string());
+        let name = name.as_deref().map(str::to_owned).or_else(of_capture);
         [
             self.label(section, *task).into(),
             name.into(),
@@ -145,6 +147,10 @@ pub fn write_tasks_text(out: &mut dyn Write, report: &TaskReport, look: Look) ->
             Some(format!("{switches}, {yields} by the running task itself")),
             of("in exceptions", found.handlers.instructions),
             of("of tasks that could not be distinguished", found.unresolved.instructions),
+            match found.contradictions {
+                0 => None,
+                times => Some(format!("control block and stack are of two tasks {times} times")),
+            },
             in_doubt(found.in_doubt),
         ];
         writeln!(out)?;
@@ -155,6 +161,18 @@ pub fn write_tasks_text(out: &mut dyn Write, report: &TaskReport, look: Look) ->
     if report.complete { Ok(()) } else { writeln!(out, "{CUT}") }
 }
 
+/// A name for each task: the operating system's, with a number after the first task of that name, or the capture's.
+fn names(code: &Code, found: &Tasks) -> BTreeMap<Task, String> {
+    let mut uses: BTreeMap<String, u64> = BTreeMap::new();
+    let name = |row: &TaskRow| {
+        let name = row.name.as_deref().map_or_else(|| row.task.name(code), str::to_owned);
+        let number = uses.entry(name.clone()).or_default();
+        *number += 1;
+        (row.task, if *number == 1 { name } else { format!("{name}#{number}") })
+    };
+    found.rows.iter().map(name).collect()
+}
+
 fn for_people(section: &Section, found: &Tasks) -> Table {
     let code = &section.code;
     let numbers = ["runs", "longest", "at"].map(|name| (name, Kind::Integer));
@@ -162,6 +180,7 @@ fn for_people(section: &Section, found: &Tasks) -> Table {
     let columns = [("task", Kind::Text), ("entry", Kind::Text)].into_iter().chain(cost).chain(numbers);
     let columns = columns.chain([("preempted by", Kind::Text), ("slowest response", Kind::Text)]);
     let mut table = Table::new(TASK_TABLES[0], 1, columns.map(|(name, kind)| Column::new(name, kind)));
+    let names = names(code, found);
     for row in &found.rows {
         let entry = row.entry.map(|entry| match row.number {
             1 => entry.name(code),
@@ -172,14 +191,14 @@ fn for_people(section: &Section, found: &Tasks) -> Table {
             format!("{} to {to} at {}", response.run.cost.instructions, response.run.at)
         });
         table.push([
-            row.task.name(code).into(),
+            names[&row.task].clone().into(),
             entry.into(),
             row.cost.instructions.into(),
             share(found, row).into(),
             row.runs.into(),
             row.longest.cost.instructions.into(),
             row.longest.at.into(),
-            row.preempted_by.map(|(by, count)| format!("{} ({count}x)", by.name(code))).into(),
+            row.preempted_by.map(|(by, count)| format!("{} ({count}x)", names[&by])).into(),
             response.into(),
         ]);
     }

@@ -159,11 +159,15 @@ impl Prover<'_> {
     }
 
     /// Whether the handler before ended, though the trace does not state that: it jumped to EXC_RETURN.
-    fn replaces_handler(&self, returns_to: Option<Address>) -> Option<bool> {
-        match (returns_to, self.last_target) {
-            (None, Some(target)) => Some(self.terms.bits(target).field(28, 4).value()? == 0xf),
-            _ => Some(false),
+    fn replaces_handler(&mut self, returns_to: Option<Address>) -> Option<bool> {
+        let (None, Some(target)) = (returns_to, self.last_target) else { return Some(false) };
+        let high = |prover: &Self| prover.terms.bits(target).field(28, 4).value();
+        if high(self).is_none() && self.solves_left > 0 {
+            // All that comes depends on it.
+            self.solves_left -= 1;
+            self.solve(None);
         }
+        Some(high(self)? == 0xf)
     }
 
     pub(super) fn return_from_exception(&mut self, next: Option<Address>) {
