@@ -8,7 +8,13 @@
  * the value right after the access. Virtual addresses must equal physical ones.
  *
  *     -plugin accesses.so,ram=FILE,base=ADDRESS -d plugin
+ *     -plugin accesses.so,ram=FILE,base=ADDRESS,stores=POINTER,object=BYTES
  *     -plugin accesses.so,limit=COUNT
+ *
+ * With `stores`, it writes only the stores to the pointer at this address, and after each the bytes of the object to which the
+ * pointer then points:
+ *
+ *     Object ADDRESS BYTES
  *
  * With `limit`, the plugin ends the emulation after COUNT instructions, for programs that do not end by themselves.
  */
@@ -47,21 +53,46 @@ static const unsigned char *ram;
 static uint64_t ram_base;
 static uint64_t ram_size;
 static uint64_t instructions_left;
+static uint64_t pointer;
+static uint64_t object_size;
+
+static const unsigned char *at(uint64_t address, uint64_t size)
+{
+    return address >= ram_base && address - ram_base + size <= ram_size ? ram + (address - ram_base) : NULL;
+}
+
+static void write_object(uint32_t address)
+{
+    const unsigned char *bytes = at(address, object_size);
+    if (!bytes)
+        return;
+    char line[300];
+    int length = snprintf(line, sizeof line, "Object %" PRIx32 " ", address);
+    for (uint64_t i = 0; i < object_size && i < 128; i++)
+        length += snprintf(line + length, sizeof line - (size_t)length, "%02x", bytes[i]);
+    snprintf(line + length, sizeof line - (size_t)length, "\n");
+    qemu_plugin_outs(line);
+}
 
 static void accessed(unsigned cpu, uint32_t info, uint64_t address, void *instruction)
 {
     (void)cpu;
     unsigned size = 1u << qemu_plugin_mem_size_shift(info);
+    if (pointer && (address != pointer || !qemu_plugin_mem_is_store(info)))
+        return;
     char value[20] = "-";
-    if (address >= ram_base && address - ram_base + size <= ram_size) {
-        uint64_t bytes = 0;
-        memcpy(&bytes, ram + (address - ram_base), size); /* host and guest are little endian */
+    uint64_t bytes = 0;
+    const unsigned char *here = at(address, size);
+    if (here) {
+        memcpy(&bytes, here, size); /* host and guest are little endian */
         snprintf(value, sizeof value, "%" PRIx64, bytes);
     }
     char line[100];
     snprintf(line, sizeof line, "Access %" PRIxPTR " %" PRIx64 " %u %c %s\n", (uintptr_t)instruction, address, size,
              qemu_plugin_mem_is_store(info) ? 'w' : 'r', value);
     qemu_plugin_outs(line);
+    if (pointer)
+        write_object((uint32_t)bytes);
 }
 
 static void executed(unsigned cpu, void *data)
@@ -95,6 +126,10 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
             path = argv[i] + 4;
         else if (strncmp(argv[i], "base=", 5) == 0)
             ram_base = strtoull(argv[i] + 5, NULL, 0);
+        else if (strncmp(argv[i], "stores=", 7) == 0)
+            pointer = strtoull(argv[i] + 7, NULL, 0);
+        else if (strncmp(argv[i], "object=", 7) == 0)
+            object_size = strtoull(argv[i] + 7, NULL, 0);
         else if (strncmp(argv[i], "limit=", 6) == 0)
             instructions_left = strtoull(argv[i] + 6, NULL, 0);
         else

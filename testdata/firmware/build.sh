@@ -65,6 +65,16 @@ compile "$build/m0-plain-main.o" -mcpu=cortex-m0 -mthumb m0/main.c
 compile "$build/m0-plain-work.o" -mcpu=cortex-m0 -mthumb common/work.c
 m_program m0 m0/m0.ld -mcpu=cortex-m0 "$build/m0-plain-main.o" "$build/m0-plain-work.o"
 
+# A kernel with tasks, its types and objects under the names of two widespread kernels.
+for names in f z; do
+    compile "$build/kernel-startup.o" $m3 kernel/startup.s
+    for source in kernel/kernel.c kernel/main.c common/work.c; do
+        compile "$build/kernel-$(basename "${source%.c}").o" $m3 "-DNAMES=\"names-$names.h\"" "$source"
+    done
+    $cc $m3 $link -T kernel/kernel.ld -o "kernel/kernel-$names.elf" "$build/kernel-startup.o" "$build/kernel-kernel.o" \
+        "$build/kernel-main.o" "$build/kernel-work.o" -lgcc
+done
+
 m4="-mcpu=cortex-m4 -mthumb -mfloat-abi=soft"
 compile "$build/m4-switch.o" $m4 m4/switch.s
 compile "$build/m4-main.o" $m4 m4/main.c

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs the example programs in QEMU and records the instructions that they execute in NAME/NAME.record. README.md
-# describes the format. Needs QEMU 7.2 (qemu-system-arm, qemu-system-aarch64), cc for the plugin, and cargo.
+# describes the format. Needs QEMU 7.2 (qemu-system-arm, qemu-system-aarch64), cc for the plugin, cargo, and for the kernel
+# gdb-multiarch and Python.
 #
 #     ./record.sh            all of them
 #     ./record.sh m3 a9      these
@@ -25,9 +26,9 @@ generate() {
     cargo run --quiet --package tracewalk-generate -- "$@"
 }
 
-[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 a53 m33 rust-m3 rust-a9 rev-old rev-new
+[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 a53 m33 kernel-f kernel-z rust-m3 rust-a9 rev-old rev-new
 for name in "$@"; do
-    log=$work/$name.log
+    log=$work/$name.log folder=$name
     case $name in
     m3)
         emulate "$log" -M mps2-an385 -kernel m3/m3.elf -plugin "$work/accesses.so,limit=200000"
@@ -69,6 +70,13 @@ for name in "$@"; do
     m33)
         emulate "$log" -M mps2-an505 -kernel m33/m33.elf -plugin "$work/accesses.so,limit=60000"
         ;;
+    kernel-f | kernel-z)
+        emulate "$log" -M mps2-an385,memory-backend=ram -m 16M -kernel "kernel/$name.elf" \
+            -object "memory-backend-file,id=ram,size=16M,mem-path=$work/$name.ram,share=on" \
+            -plugin "$work/accesses.so,limit=300000,ram=$work/$name.ram,base=0x21000000,$(kernel/tasks.py --options "kernel/$name.elf")"
+        kernel/tasks.py "kernel/$name.elf" "$log" >"kernel/$name.tasks"
+        folder=kernel
+        ;;
     rust-m3)
         emulate "$log" -M mps2-an385 -kernel rust-m3/rust-m3.elf -plugin "$work/accesses.so,limit=60000"
         ;;
@@ -80,5 +88,5 @@ for name in "$@"; do
         exit 2
         ;;
     esac
-    generate record --elf "$name/$name.elf" --log "$log" --output "$name/$name.record"
+    generate record --elf "$folder/$name.elf" --log "$log" --output "$folder/$name.record"
 done
