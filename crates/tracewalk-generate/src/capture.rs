@@ -5,14 +5,14 @@
 //! use tracewalk_generate::capture::{Capture, Container, Unit};
 //!
 //! let unit = Unit { protocol: "etmv3", cpu: Some("cortex-m3".to_owned()), id: None, registers: Vec::new() };
-//! let capture = Capture { container: Container::Raw, unit, itm: None, bytes: vec![0, 0, 0, 0, 0, 0x80] };
+//! let capture = Capture { container: Container::Raw, unit, itm: None, watched: None, bytes: vec![0, 0, 0, 0, 0, 0x80] };
 //! let names = capture.files(&["m3.elf"]).into_iter().map(|file| file.name).collect::<Vec<_>>();
 //! assert!(names.contains(&"capture.toml".to_owned()) && names.contains(&"trace.bin".to_owned()));
 //! ```
 
 use std::fmt::Write as _;
 
-use tracewalk::ids::TraceId;
+use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Program;
 use tracewalk_input::capture::{
     Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource,
@@ -63,6 +63,8 @@ pub struct Capture {
     pub unit: Unit,
     /// The trace ID of the ITM that shares the capture.
     pub itm: Option<TraceId>,
+    /// The address that the comparator 0 of this ITM's DWT watches.
+    pub watched: Option<Address>,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
@@ -92,6 +94,7 @@ impl Capture {
             let _ = writeln!(toml, "registers = {{ {} }}", registers.join(", "));
         }
         let _ = self.itm.map(|id| writeln!(toml, "\n[[source]]\nid = {id}\nprotocol = \"itm\""));
+        let _ = self.watched.map(|at| writeln!(toml, "other_registers = {{ DWT_COMP0 = {:#x} }}", at.get()));
         for image in images {
             let _ = writeln!(toml, "\n[[image]]\nfile = \"{image}\"");
         }

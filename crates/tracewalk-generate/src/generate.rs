@@ -8,6 +8,7 @@ use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::{etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol};
 use tracewalk_generate::capture::{self, Capture, Container, File, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
+use tracewalk_generate::dwt::Dwt;
 use tracewalk_generate::elf::Elf;
 use tracewalk_generate::path::Path;
 use tracewalk_generate::trace::{Pauses, Trace};
@@ -143,7 +144,7 @@ pub(crate) fn mtb_files(
     let lines = lines.collect::<String>();
     let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let unit = Unit { protocol: "mtb", cpu: None, id: None, registers };
-    let capture = Capture { container: Container::Mtb, unit, itm: None, bytes: buffer.bytes };
+    let capture = Capture { container: Container::Mtb, unit, itm: None, watched: None, bytes: buffer.bytes };
     let mut files = capture.files(&[&input.image.name]);
     files.push(input.image.clone());
     files.push(File { name: "registers.txt".to_owned(), bytes: lines.into_bytes() });
@@ -228,7 +229,7 @@ pub(crate) fn source_files(
         id: Some(registers.id),
         registers: registers.given.clone(),
     };
-    let capture = contain(unit, registers.id, trace, &mut arguments)?;
+    let capture = contain(input, unit, registers.id, trace, &mut arguments)?;
     arguments.finish()?;
     let mut files = if snapshot {
         capture.snapshot(&input.elf.program, minor_version, &registers.all)
@@ -242,7 +243,19 @@ pub(crate) fn source_files(
 }
 
 /// Puts the trace into the requested container, together with an ITM if one was requested.
-fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<Capture, String> {
+fn contain(
+    input: &Input,
+    unit: Unit,
+    id: TraceId,
+    trace: &Trace,
+    arguments: &mut Arguments,
+) -> Result<Capture, String> {
+    if let Some(dwt) = arguments.optional("--dwt")? {
+        let dwt = dwt.parse::<Dwt>().map_err(|error| format!("--dwt: {error}"))?;
+        let bytes = dwt.frames(&input.path, &input.elf.program, id, trace);
+        let (itm, watched) = (Some(dwt.id), Some(dwt.watched));
+        return Ok(Capture { container: Container::Frames, unit, itm, watched, bytes });
+    }
     let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
     let mut itm = None;
     if let Some(argument) = arguments.optional("--itm")? {
@@ -259,7 +272,7 @@ fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) ->
         Some("raw") => (Container::Raw, trace.bytes.clone()),
         Some(other) => return Err(format!("--container: \"{other}\" is not frames or raw")),
     };
-    Ok(Capture { container, unit, itm, bytes })
+    Ok(Capture { container, unit, itm, watched: None, bytes })
 }
 
 pub(crate) fn synchronise_every(

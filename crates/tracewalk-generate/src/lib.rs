@@ -3,7 +3,7 @@
 //! A [`Path`](path::Path) lists the executed instructions. It comes from an emulator's log ([`qemu`]), a
 //! model's log ([`tarmac`]) or a [`Record`](record::Record), the compact form in a file ([`convert`]);
 //! [`firmware`] holds the example programs. [`etmv3`], [`pft`], [`etmv4`] and [`mtb`] encode a path and state
-//! what a decoder should find; [`container`], [`capture`] and [`perf`] make files of the trace. `tracewalk`
+//! what a decoder should find; [`dwt`] sends a path's stores; [`container`], [`capture`] and [`perf`] make files of the trace. `tracewalk`
 //! does the decoding; [`found`] compares its output with the encoded path. [`wander`] invents paths that no
 //! program would take, and [`a64`] invents programs to wander through.
 //!
@@ -39,6 +39,7 @@ pub mod arguments;
 pub mod capture;
 pub mod container;
 pub mod convert;
+pub mod dwt;
 pub mod elf;
 pub mod etmcr;
 pub mod etmv3;

@@ -37,6 +37,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --id ID               the trace ID; 0x10 by default
            --container frames|raw
            --itm ID:TEXT         in frames: text from an ITM beside the trace
+           --dwt ID:ADDRESS      in frames: the stores to an address, by a DWT and an ITM beside the trace
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
            --synchronise BYTES   the distance of periodic synchronisations; 0 for only one; 1024 by default
            --timestamps N        a timestamp every N instructions

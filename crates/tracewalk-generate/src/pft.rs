@@ -89,6 +89,7 @@ pub fn encode(
     for (index, step) in unit.story.steps() {
         if unit.is_paused(index, step)? {
             unit.trace.times.push(unit.clock.now());
+            unit.trace.lengths.push(unit.trace.bytes.len());
             continue;
         }
         let more = match step {
@@ -102,6 +103,7 @@ pub fn encode(
             break;
         }
         unit.trace.times.push(unit.clock.now());
+        unit.trace.lengths.push(unit.trace.bytes.len());
     }
     unit.flush()?;
     unit.trace.path.steps.truncate(unit.proven);

@@ -26,6 +26,8 @@ pub struct Trace {
     pub cycles: u64,
     /// For each step of the path, how many cycles had passed after it, by the same model.
     pub times: Vec<u64>,
+    /// For each step of the path, how many bytes had been sent after it.
+    pub lengths: Vec<usize>,
     /// How often tracing began.
     pub starts: usize,
     /// How many triggers there are.

@@ -78,7 +78,7 @@ fn check_source(
         _ => trace.bytes.clone(),
     };
     let source = Unit { protocol, cpu: Some(cpu.to_owned()), id: Some(id()), registers: Vec::new() };
-    let capture = Capture { container, unit: source, itm: None, bytes };
+    let capture = Capture { container, unit: source, itm: None, watched: None, bytes };
     let folder = tempfile::tempdir().unwrap();
     for file in capture.snapshot(&elf.program, minor_version, registers) {
         std::fs::write(folder.path().join(file.name), file.bytes).unwrap();

@@ -57,7 +57,8 @@ impl Subject<'_> {
             _ => &self.cpu,
         };
         let unit = Unit { protocol, cpu: Some(cpu.to_owned()), id: Some(id), registers: Vec::new() };
-        let capture = Capture { container: Container::Raw, unit, itm: None, bytes: self.bytes.clone() };
+        let capture =
+            Capture { container: Container::Raw, unit, itm: None, watched: None, bytes: self.bytes.clone() };
         Ok(capture.snapshot(self.program, minor_version, &registers))
     }
 

@@ -60,6 +60,7 @@ pub fn encode(
     for (index, step) in unit.story.steps() {
         if unit.is_paused(index, step)? {
             unit.trace.times.push(unit.clock.now());
+            unit.trace.lengths.push(unit.trace.bytes.len());
             continue;
         }
         let more = match step {
@@ -74,6 +75,7 @@ pub fn encode(
             break;
         }
         unit.trace.times.push(unit.clock.now());
+        unit.trace.lengths.push(unit.trace.bytes.len());
     }
     unit.finish_instruction()?;
     unit.flush()?;

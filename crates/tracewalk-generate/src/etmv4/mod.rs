@@ -66,6 +66,7 @@ pub fn encode(
     for (index, step) in unit.story.steps() {
         if unit.is_paused(index, step)? {
             unit.trace.times.push(unit.sender.clock.now());
+            unit.trace.lengths.push(unit.sender.bytes.len());
             continue;
         }
         let more = match step {
@@ -83,6 +84,7 @@ pub fn encode(
             break;
         }
         unit.trace.times.push(unit.sender.clock.now());
+        unit.trace.lengths.push(unit.sender.bytes.len());
     }
     unit.sender.commit_all()?;
     unit.trace.path.steps.truncate(unit.proven);
