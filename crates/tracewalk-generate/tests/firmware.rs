@@ -8,11 +8,13 @@ use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::path::{Path, Step};
 use tracewalk_generate::record::Record;
 
-const PROGRAMS: [&str; 11] =
-    ["m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "a53", "m33", "rust-m3", "rust-a9"];
+const PROGRAMS: [&str; 13] = [
+    "m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "a53", "m33", "kernel-f", "kernel-z", "rust-m3", "rust-a9",
+];
 
 fn load(name: &str) -> (Elf, Record) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
+    let folder = if name.starts_with("kernel-") { "kernel" } else { name };
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(folder);
     let elf = elf::read(&std::fs::read(folder.join(format!("{name}.elf"))).unwrap()).unwrap();
     let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
     (elf, Record::parse(&record).unwrap())
@@ -40,6 +42,8 @@ fn interrupts_hit_the_programs_at_many_places() {
         ("a15", 8),
         ("a53", 20),
         ("m33", 25),
+        ("kernel-f", 45),
+        ("kernel-z", 45),
         ("rust-m3", 12),
     ] {
         let (_, record) = load(name);
@@ -62,7 +66,7 @@ fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
         let (elf, record) = load(name);
         let path = Path::expand(&record, &elf.program).unwrap();
         let instructions = path.instructions().count();
-        assert!((5_000..50_000).contains(&instructions), "{name}: {instructions}");
+        assert!((5_000..150_000).contains(&instructions), "{name}: {instructions}");
         let failed = path.instructions().filter(|executed| !executed.passed).count();
         assert!(failed * 50 > instructions, "{name}: {failed} of {instructions} failed their condition");
         assert!(path.steps.iter().any(|step| matches!(step, Step::ExceptionReturn)), "{name}");
