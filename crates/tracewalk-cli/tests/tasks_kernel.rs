@@ -1,7 +1,8 @@
 //! Tasks whose control blocks, stacks and functions are used again, compared with what the emulator's log says of the
-//! example program `kernel`: the stores to its current-task pointer.
+//! example program `kernel`: the stores to its current-task pointer, and the runs of its tasks.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,17 +15,31 @@ use crate::support::run;
 /// The builds of the program, and the addresses of their current-task pointers.
 const KERNELS: [(&str, u64); 2] = [("kernel-f", 0x2100_0000), ("kernel-z", 0x2100_0008)];
 
-/// The trace units.
-const UNITS: [&str; 2] = ["etmv3,cpu=cortex-m3", "etmv4,cpu=cortex-m33"];
+/// The trace units, and how many of the record's last instructions they do not report: ETMv4 ends with the last branch.
+const UNITS: [(&str, u64); 2] = [("etmv3,cpu=cortex-m3", 0), ("etmv4,cpu=cortex-m33", 2)];
+
+/// Tasks that are never deleted, by their functions.
+const LASTING: [&str; 4] = ["idle", "sampler", "supervisor", "worker"];
 
 /// A store to the current-task pointer: the instruction's number, and the value.
 type Store = (u64, u64);
+
+/// What a task executes in thread mode between two switches. Task 0 is what runs before the first task.
+#[derive(Debug)]
+struct Run {
+    start: u64,
+    length: u64,
+    task: u64,
+    /// The exceptions since the last instruction in thread mode before it.
+    exceptions: Vec<u64>,
+}
 
 #[derive(Debug, Default)]
 struct Truth {
     stores: Vec<Store>,
     /// Function and name.
     tasks: BTreeMap<u64, (String, String)>,
+    runs: Vec<Run>,
 }
 
 fn firmware(kernel: &str, extension: &str) -> PathBuf {
@@ -46,12 +61,28 @@ impl Truth {
                         truth.tasks.insert(number(task), ((*entry).to_owned(), name.join(" ")));
                     }
                 }
-                ["R", ..] => {}
+                ["R", start, length, task, ref exceptions @ ..] => truth.runs.push(Run {
+                    start: number(start),
+                    length: number(length),
+                    task: number(task),
+                    exceptions: exceptions.iter().map(|word| number(word)).collect(),
+                }),
                 _ => panic!("{line}"),
             }
         }
-        assert!(truth.stores.len() > 400 && truth.tasks.len() > 40);
+        assert!(truth.stores.len() > 400 && truth.tasks.len() > 40 && truth.runs.len() > 400);
         truth
+    }
+
+    /// The instructions, runs and longest run of each task, as far as the trace goes.
+    fn figures(&self, untraced: u64) -> BTreeMap<u64, [u64; 3]> {
+        let mut figures = BTreeMap::<u64, [u64; 3]>::new();
+        for (index, run) in self.runs.iter().enumerate() {
+            let length = run.length - if index + 1 == self.runs.len() { untraced } else { 0 };
+            let [instructions, runs, longest] = figures.entry(run.task).or_default();
+            (*instructions, *runs, *longest) = (*instructions + length, *runs + 1, length.max(*longest));
+        }
+        figures
     }
 }
 
@@ -104,7 +135,7 @@ fn control_blocks_have_several_tasks() {
 
 #[test]
 fn the_packets_of_watched_stores_come_between_the_store_and_the_next_return() {
-    for ((kernel, pointer), unit) in KERNELS.into_iter().flat_map(|kernel| UNITS.map(|unit| (kernel, unit))) {
+    for ((kernel, pointer), (unit, _)) in KERNELS.into_iter().flat_map(|kernel| UNITS.map(|unit| (kernel, unit))) {
         let folder = tempfile::tempdir().unwrap();
         let watched = format!("0x01:{pointer:#x}");
         let capture = capture(folder.path(), kernel, unit, &["--dwt", &watched]);
@@ -128,5 +159,146 @@ fn the_packets_of_watched_stores_come_between_the_store_and_the_next_return() {
             }
         }
         assert_eq!(stores.next(), None, "{kernel} {unit}");
+    }
+}
+
+/// What the command says about a capture, with its tasks matched to the emulator's.
+struct Answer {
+    document: Value,
+    /// The emulator's task of each row. Invariant: no task twice.
+    tasks: BTreeMap<String, u64>,
+}
+
+fn rows<'a>(document: &'a Value, table: &str) -> &'a [Value] {
+    document[table].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+impl Answer {
+    /// Tasks are matched where the command and the emulator have a switch at the same instruction.
+    fn about(capture: &Path, truth: &Truth) -> Self {
+        let outcome = run(["tasks", "--quiet", "--format", "json", capture.to_str().unwrap()]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let mut tasks = BTreeMap::new();
+        let begun = truth.runs.iter().map(|run| (run.start, run.task)).collect::<BTreeMap<_, _>>();
+        for switch in rows(&document, "switches") {
+            let (at, to) = (switch["instruction"].as_u64().unwrap(), switch["to"].as_str());
+            if let (Some(task), Some(to)) = (begun.get(&at), to)
+                && !tasks.values().any(|known| known == task)
+            {
+                tasks.entry(to.to_owned()).or_insert(*task);
+            }
+        }
+        // What ran before the first task may have a row.
+        let first = rows(&document, "switches").first().and_then(|switch| switch["from"].as_str());
+        tasks.extend(first.map(|first| (first.to_owned(), 0)));
+        Self { document, tasks }
+    }
+
+    fn task(&self, value: &Value) -> Option<u64> {
+        self.tasks.get(value.as_str()?).copied()
+    }
+
+    /// The places at which the switches, and the rows in which the figures, are not the emulator's.
+    fn differences(&self, truth: &Truth, untraced: u64) -> Vec<String> {
+        let mut differences = Vec::new();
+        let mut compare = |what: String, found: &dyn Debug, expected: &dyn Debug| {
+            let [found, expected] = [found, expected].map(|value| format!("{value:?}"));
+            if found != expected {
+                differences.push(format!("{what}: found {found}, expected {expected}"));
+            }
+        };
+        let of = |switch: &Value| {
+            let from = self.task(&switch["from"]).unwrap_or_default();
+            (switch["instruction"].as_u64().unwrap(), (from, self.task(&switch["to"]), switch["reason"].as_str().map(str::to_owned)))
+        };
+        let found = rows(&self.document, "switches").iter().map(of).collect::<BTreeMap<_, _>>();
+        let mut expected = BTreeMap::new();
+        for (before, run) in truth.runs.iter().zip(truth.runs.iter().skip(1)) {
+            let reason = match run.exceptions[..] {
+                _ if before.task == 0 => Some("start".to_owned()),
+                [14] => Some("yield".to_owned()),
+                [number, 14] => Some(format!("exception {number}")),
+                _ => None,
+            };
+            expected.insert(run.start, (before.task, run.task, reason));
+        }
+        for at in expected.keys().chain(found.keys().filter(|at| !expected.contains_key(at))) {
+            let expected = expected.get(at).map(|(from, to, reason)| (*from, Some(*to), reason.clone()));
+            // Of several exceptions, none is expected to be the reason.
+            let several = expected.as_ref().is_some_and(|(_, _, reason)| reason.is_none());
+            let found = found.get(at).cloned().map(|(from, to, reason)| (from, to, reason.filter(|_| !several)));
+            compare(format!("switch at {at}"), &found, &expected);
+        }
+
+        let figures = truth.figures(untraced);
+        let row = |row: &Value| {
+            let figures = ["instructions", "runs", "longest"].map(|figure| row[figure].as_u64().unwrap_or_default());
+            let name = row["name"].as_str().map(str::to_owned);
+            (self.task(&row["task"]), (row["entry"].as_str().unwrap_or_default().to_owned(), figures, name))
+        };
+        let mut found = BTreeMap::new();
+        for (task, row) in rows(&self.document, "tasks").iter().map(row) {
+            match task {
+                Some(task) => _ = found.insert(task, row),
+                None => compare("a row".to_owned(), &Some(row), &None::<()>),
+            }
+        }
+        for (task, figures) in &figures {
+            let (entry, name) = &truth.tasks[task];
+            let found = found.get(task);
+            if *task == 0 && found.is_none() {
+                continue;
+            }
+            // A name may be unknown.
+            let name = found.and_then(|(_, _, known)| known.as_ref()).map(|_| name.clone());
+            compare(format!("task {task}"), &found, &Some((entry.clone(), *figures, name)));
+        }
+        differences
+    }
+}
+
+/// Compares everything that the command says about both builds and both trace units.
+fn assert_tasks(options: impl Fn(u64) -> Vec<String>) {
+    let mut differences = Vec::new();
+    for ((kernel, pointer), (unit, untraced)) in KERNELS.into_iter().flat_map(|kernel| UNITS.map(|unit| (kernel, unit))) {
+        let folder = tempfile::tempdir().unwrap();
+        let options = options(pointer);
+        let options = options.iter().map(String::as_str).collect::<Vec<_>>();
+        let capture = capture(folder.path(), kernel, unit, &options);
+        let truth = Truth::of(kernel);
+        let found = Answer::about(&capture, &truth).differences(&truth, untraced);
+        println!("{kernel} {unit}: {} tasks, {} runs, {} differences", truth.tasks.len(), truth.runs.len(), found.len());
+        differences.extend(found.into_iter().map(|difference| format!("{kernel} {unit}: {difference}")));
+    }
+    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
+}
+
+#[test]
+fn tasks_of_a_kernel_are_the_emulators() {
+    assert_tasks(|_| Vec::new());
+}
+
+#[test]
+fn tasks_of_a_kernel_whose_pointer_is_watched_are_the_emulators() {
+    assert_tasks(|pointer| vec!["--dwt".to_owned(), format!("0x01:{pointer:#x}")]);
+}
+
+/// The control block of a task that exists at the end holds its name.
+#[test]
+fn lasting_tasks_of_a_kernel_have_their_names() {
+    for ((kernel, pointer), (unit, _)) in KERNELS.into_iter().flat_map(|kernel| UNITS.map(|unit| (kernel, unit))) {
+        for options in [&[][..], &["--dwt", &format!("0x01:{pointer:#x}")]] {
+            let folder = tempfile::tempdir().unwrap();
+            let capture = capture(folder.path(), kernel, unit, options);
+            let answer = Answer::about(&capture, &Truth::of(kernel));
+            let names = rows(&answer.document, "tasks").iter().filter(|row| {
+                row["entry"].as_str().is_some_and(|entry| LASTING.contains(&entry))
+            });
+            let mut names = names.map(|row| row["name"].as_str().unwrap_or_default()).collect::<Vec<_>>();
+            names.sort_unstable();
+            let expected = ["IDLE", "sampler", "supervisor", "worker A", "worker B"];
+            assert_eq!(names, expected, "{kernel} {unit} {options:?}");
+        }
     }
 }
