@@ -223,6 +223,7 @@ impl Answer {
             };
             expected.insert(run.start, (before.task, run.task, reason));
         }
+        compare("switches".to_owned(), &rows(&self.document, "switches").len(), &expected.len());
         for at in expected.keys().chain(found.keys().filter(|at| !expected.contains_key(at))) {
             let expected = expected.get(at).map(|(from, to, reason)| (*from, Some(*to), reason.clone()));
             // Of several exceptions, none is expected to be the reason.
