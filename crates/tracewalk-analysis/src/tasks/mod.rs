@@ -123,6 +123,8 @@ struct Stretch {
     since: Cost,
     ends: Ends,
     block: Option<Block>,
+    /// It begins at the start of a function.
+    begins: bool,
 }
 
 impl Stretch {

@@ -45,8 +45,8 @@ struct Recorder {
     stretches: Vec<Stretch>,
     /// The first exception since the last instruction of thread mode, and its place.
     cause: Option<(Option<Exception>, Cost)>,
-    /// The outermost known function of each task, and whether the task began there.
-    entries: BTreeMap<Task, (FunctionId, bool)>,
+    /// The outermost known function of each task.
+    entries: BTreeMap<Task, FunctionId>,
     /// The task's outermost known function returned: its caller comes next.
     returned: bool,
     /// Numbers that unresolved tasks had, and the tasks that they turned out to be.
@@ -215,10 +215,11 @@ impl Recorder {
             last.ends.left = None;
             return;
         }
-        self.from_reset |= self.stretches.is_empty() && function.address() == Some(piece.start);
+        let begins = function.address() == Some(piece.start);
+        self.from_reset |= self.stretches.is_empty() && begins;
         let run = Run { at: self.now.instructions, cost };
         let ends = Ends { resumed, left: None };
-        self.stretches.push(Stretch { task: self.task, run, cause, since: self.now, ends, block });
+        self.stretches.push(Stretch { task: self.task, run, cause, since: self.now, ends, block, begins });
     }
 
     /// The last stretch was another task's.
@@ -242,7 +243,7 @@ impl Recorder {
             if self.unresolved.contains(&task) {
                 task = Task::Unresolved;
             }
-            let entry = self.entries.get(&task).map(|(function, _)| *function);
+            let entry = self.entries.get(&task).copied();
             let stretch = Stretch { task, ..stretch };
             let task = names.next(&stretch);
             if let Some(entry) = entry {
@@ -308,9 +309,9 @@ impl Observer for Recorder {
         let nesting = below.as_ref().map_or(0, |below| below.mark);
         if below.is_none() && kind == FrameKind::Root {
             let is_new = !self.entries.contains_key(&self.task);
-            let entry = self.entries.entry(self.task).or_insert((function, false));
-            if !is_new && std::mem::take(&mut self.returned) && !entry.1 {
-                entry.0 = function;
+            let entry = self.entries.entry(self.task).or_insert(function);
+            if !is_new && std::mem::take(&mut self.returned) {
+                *entry = function;
             }
         }
         let FrameKind::Exception(interruption) = kind else { return nesting };

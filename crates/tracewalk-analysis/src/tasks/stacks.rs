@@ -160,16 +160,22 @@ impl Names {
         let Stretch { task, ends, .. } = *stretch;
         let block = stretch.block.as_ref().map(|block| block.address);
         let of_block = block.and_then(|block| self.blocks.get(&block).copied());
-        let is_new = task != Task::Unresolved && !self.named.contains_key(&task);
+        let is_new = stretch.begins && task != Task::Unresolved && !self.named.contains_key(&task);
+        let has_other = |blocks: &BTreeMap<u64, Task>, name: Task| {
+            block.is_some_and(|block| blocks.iter().any(|(of, task)| *of != block && *task == name))
+        };
         let found = ends.resumed.and_then(|at| self.waiting.remove(&at));
         let name = match (found, of_block) {
             (Some(found), _) => found,
             (None, Some(of_block)) if !is_new => of_block,
-            _ => self.by_call_stack(task, ends.resumed.is_some()),
+            _ => match self.by_call_stack(task, ends.resumed.is_some()) {
+                Task::Unresolved if block.is_some() => self.another(),
+                name if has_other(&self.blocks, name) => self.another(),
+                name => name,
+            },
         };
-        let name = if name == Task::Unresolved && block.is_some() { self.another() } else { name };
         if let Some(block) = block {
-            let had_other = self.blocks.iter().any(|(of, task)| *of != block && *task == name);
+            let had_other = has_other(&self.blocks, name);
             let is_others = !is_new && of_block.is_some_and(|of_block| of_block != name);
             self.contradictions += u64::from(had_other || is_others);
             self.blocks.insert(block, name);

@@ -183,7 +183,7 @@ fn a_task_from_before_the_trace_is_the_same_after_it_returns_from_what_it_was_fo
 /// A stretch of a task by its call stack, between two stack pointers.
 fn stretch(task: Task, resumed: Option<u64>, left: Option<u64>) -> Stretch {
     let (run, since) = (Run::default(), Cost::default());
-    Stretch { task, run, cause: None, since, ends: Ends { resumed, left } }
+    Stretch { task, run, cause: None, since, ends: Ends { resumed, left }, block: None, begins: false }
 }
 
 #[test]
