@@ -89,7 +89,9 @@ pub(crate) fn wheel_to_give_away(
     } else {
         let mut builder = Command::new(releases()?);
         with_builders(&mut builder)?;
-        let mut options = ["--profile", "dist", "--target", target.triple()].map(str::to_owned).to_vec();
+        let mut options = ["--profile", "dist", "--compression-level", "9", "--target", target.triple()]
+            .map(str::to_owned)
+            .to_vec();
         if target.is_linked_by_zig() {
             options.extend(["--zig", "--compatibility", "manylinux2014"].map(str::to_owned));
         }

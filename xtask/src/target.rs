@@ -74,6 +74,10 @@ impl Target {
             cargo
         };
         cargo.args(["--quiet", "--locked", "--package", "tracewalk-cli", "--features", "full"]);
+        if profile == crate::dist::OF_COMMAND && self.0.contains("linux") {
+            // They are for unwinding; Windows refuses to do without.
+            cargo.env("RUSTFLAGS", "-Cforce-unwind-tables=no");
+        }
         output(cargo.args(["--profile", profile]).current_dir(workspace()))?;
         let folder = if profile == "dev" { "debug" } else { profile };
         Ok(target_folder().join(&self.0).join(folder).join(self.program("tracewalk")))
