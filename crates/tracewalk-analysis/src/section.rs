@@ -10,6 +10,7 @@ use tracewalk::ids::{Address, ContextId, Location, Profile, TraceId, Vmid};
 use tracewalk::isa;
 use tracewalk::program::{Program, Scope, ViewId};
 
+use crate::call_stack::Task;
 use crate::crash::NO_TRACE;
 use crate::interrupt_names::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
@@ -38,8 +39,8 @@ pub struct Code {
     pub interrupts: Interrupts,
     /// The variant of the architecture that its instructions belong to.
     pub profile: Profile,
-    /// The names of threads by context, if known.
-    pub threads: BTreeMap<Scope, String>,
+    /// The names of tasks, if known.
+    pub threads: BTreeMap<Task, String>,
     /// The views of contexts that see different code, each as a program of its own.
     pub views: BTreeMap<ViewId, Arc<Code>>,
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracewalk::ids::{self, Address};
 use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
+use tracewalk_analysis::call_stack::Task;
 use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageForm, ImageLoader, ImageRequest, Memory};
@@ -56,8 +57,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) profile: Option<Profile>,
     /// The names of the chip's interrupts.
     pub(crate) interrupts: Interrupts,
-    /// The names of the threads that contexts belong to.
-    pub(crate) threads: BTreeMap<Scope, String>,
+    /// The names of tasks.
+    pub(crate) threads: BTreeMap<Task, String>,
     /// The directories to search for source files; `None` if names and lines are not wanted.
     pub(crate) source_dirs: Option<&'a [PathBuf]>,
 }

@@ -1,5 +1,6 @@
 //! What a caller asks: the capture, what is known of it, a place in it, and patterns for names.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -88,6 +89,8 @@ pub struct Statements {
     pub svd: Option<PathBuf>,
     /// The address of M profile's vector table (VTOR).
     pub vector_table: Option<Address>,
+    /// Names of tasks, by their numbers or context IDs.
+    pub tasks: BTreeMap<u32, String>,
 }
 
 /// A caller's statements about a Micro Trace Buffer.

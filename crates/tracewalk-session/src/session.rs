@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracewalk::frame::Framing;
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, ContextId};
 use tracewalk::program::{Scope, ViewId};
 use tracewalk::source::PacketStream;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::Context;
+use tracewalk_analysis::call_stack::Task;
 use tracewalk_analysis::drive::{FlowIndex, Input, ItmRecords, NoProgress, Progress, Rest, Spread};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
@@ -246,9 +247,15 @@ impl Session {
         self.capture.recorded.as_ref().is_some_and(|recorded| recorded.contexts.has_address_spaces())
     }
 
-    /// The names of the threads that contexts belong to, if the capture states them.
-    fn threads(&self) -> BTreeMap<Scope, String> {
-        self.capture.recorded.as_ref().map(|recorded| recorded.thread_names()).unwrap_or_default()
+    /// The names of tasks that the capture or the caller states.
+    fn threads(&self) -> BTreeMap<Task, String> {
+        let recorded = self.capture.recorded.as_ref().map(|recorded| recorded.thread_names());
+        let recorded = recorded.into_iter().flatten().map(|(scope, name)| (Task::Context(scope), name));
+        let stated = self.request.stated.tasks.iter().flat_map(|(id, name)| {
+            let context = Scope { context_id: Some(ContextId(*id)), vmid: None };
+            [Task::Number(*id), Task::Context(context)].map(|task| (task, name.clone()))
+        });
+        recorded.chain(stated).collect()
     }
 
     /// The parts of a source's program that are visible only in some contexts, each as a program of its own.

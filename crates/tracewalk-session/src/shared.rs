@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracewalk::ids::Address;
 use tracewalk::program::{Program, Scope};
 use tracewalk::source::SourceConfig;
+use tracewalk_analysis::call_stack::Task;
 use tracewalk_analysis::drive::{Follower, Learned};
 use tracewalk_analysis::programs::ProgramId;
 use tracewalk_analysis::{Code, Interrupts};
@@ -53,7 +54,7 @@ pub(crate) struct CodeKey {
     pub(crate) leaves_out: bool,
     pub(crate) vector_table: Option<Address>,
     pub(crate) interrupts: Interrupts,
-    pub(crate) threads: BTreeMap<Scope, String>,
+    pub(crate) threads: BTreeMap<Task, String>,
     pub(crate) profile: Option<Profile>,
     /// The directories for names and lines, those beside the images included; `None` if these are not wanted.
     pub(crate) source_dirs: Option<Vec<PathBuf>>,

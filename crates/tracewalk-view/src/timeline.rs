@@ -230,7 +230,7 @@ fn tasks(recording: &Recording<'_>, from: u64, to: u64, pixel: u64) -> Vec<(u64,
         match tasks.last_mut() {
             // A stretch narrower than a pixel is joined to the one before.
             Some(last) if end - *at < pixel && last.1 - last.0 < pixel => last.1 = end,
-            _ => tasks.push(((*at).max(from), end, task.to_string())),
+            _ => tasks.push(((*at).max(from), end, task.name(&recording.code))),
         }
     }
     tasks

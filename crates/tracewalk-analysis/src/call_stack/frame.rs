@@ -227,7 +227,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// The name: the capture's for the context, if there is one.
+    /// The name: the user's or the capture's, if there is one.
     #[must_use]
     pub fn name(self, code: &Code) -> String {
         let name = match self {
@@ -235,10 +235,12 @@ impl Task {
                 let context_id = code.program.named(context_id);
                 // Either may identify the thread.
                 let scopes = [(context_id, vmid), (context_id, None), (None, vmid)];
-                let names = scopes.map(|(context_id, vmid)| code.threads.get(&Scope { context_id, vmid }));
+                let names = scopes
+                    .map(|(context_id, vmid)| code.threads.get(&Self::Context(Scope { context_id, vmid })));
                 names.into_iter().flatten().next()
             }
-            Self::Number(_) | Self::Unresolved => None,
+            Self::Number(_) => code.threads.get(&self),
+            Self::Unresolved => None,
         };
         name.cloned().unwrap_or_else(|| self.to_string())
     }

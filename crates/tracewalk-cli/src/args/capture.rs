@@ -121,6 +121,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) svd: Option<PathBuf>,
 
+    /// Name a task by its number or its context ID, for example 3=producer; can be given several times.
+    #[arg(long, value_name = "ID=NAME", value_parser = task, value_delimiter = ',', help_heading = "Program")]
+    pub(crate) tasks: Vec<(u32, String)>,
+
     /// The address of M profile's vector table (the register VTOR), if the program's symbols or the reset do not give
     /// it. Exceptions are numbered by this table.
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]
@@ -189,6 +193,14 @@ impl MtbKey {
             _ => return None,
         })
     }
+}
+
+/// A name for a task.
+fn task(text: &str) -> Result<(u32, String), String> {
+    let stated = text.split_once('=').and_then(|(id, name)| Some((register(id).ok()?, name.to_owned())));
+    stated
+        .filter(|(_, name)| !name.is_empty())
+        .ok_or_else(|| "expected ID=NAME, for example 3=producer".to_owned())
 }
 
 fn source(text: &str) -> Result<SourceChoice, String> {

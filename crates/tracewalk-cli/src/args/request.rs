@@ -18,6 +18,7 @@ impl CaptureArgs {
             },
             svd: self.svd.clone(),
             vector_table: self.vtor.map(Address::from),
+            tasks: self.tasks.iter().cloned().collect(),
             ..Statements::default()
         };
         stated.mtb.registers.clone_from(&self.registers);

@@ -81,3 +81,85 @@ fn name(types: &Types<'_>, pointer: Type, spelling: &Spelling) -> Option<TaskNam
     let characters = types.count(of);
     (characters.is_some() || types.is_pointer(of)).then_some(TaskName { offset, characters })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fixtures::TemporaryDirectory;
+    use crate::image::{Image, ImageKind, Memory};
+
+    /// The variables and control blocks as the systems spell them, with some other members.
+    const SYSTEMS: [(&str, &str, u64, u64, Option<u64>); 6] = [
+        (
+            "FreeRTOS",
+            "typedef struct tskTaskControlBlock { int *top; char pcTaskName[16]; } TCB_t; TCB_t *volatile pxCurrentTCB;",
+            0,
+            4,
+            Some(16),
+        ),
+        (
+            "FreeRTOS",
+            "typedef struct tskTaskControlBlock { int *top; char pcTaskName[12]; } TCB_t; TCB_t *volatile pxCurrentTCBs[2];",
+            0,
+            4,
+            Some(12),
+        ),
+        (
+            "ThreadX",
+            "typedef struct TX_THREAD_STRUCT { long id, runs; char *tx_thread_name; } TX_THREAD; TX_THREAD *_tx_thread_current_ptr;",
+            0,
+            8,
+            None,
+        ),
+        (
+            "RTX5",
+            "typedef struct osRtxThread_s { char id; const char *name; } osRtxThread_t; \
+             struct { const char *os; struct { struct { osRtxThread_t *curr, *next; } run; } thread; } osRtxInfo;",
+            4,
+            4,
+            None,
+        ),
+        (
+            "NuttX",
+            "struct dq_entry_s { struct dq_entry_s *next; }; struct tcb_s { struct dq_entry_s links; char name[24]; } idle; \
+             typedef struct { struct dq_entry_s *tail, *head; } dq_queue_t; dq_queue_t g_readytorun;",
+            4,
+            4,
+            Some(24),
+        ),
+        (
+            "ChibiOS",
+            "typedef struct ch_thread { int *context[3]; const char *name; } thread_t; \
+             typedef struct { int queue[2]; thread_t *current; } ready_list_t; \
+             typedef struct { int core; ready_list_t rlist; } os_instance_t; os_instance_t ch0;",
+            12,
+            12,
+            None,
+        ),
+    ];
+
+    #[test]
+    #[ignore = "needs a compiler for Arm"]
+    fn each_system_is_found_by_its_names() {
+        for (system, source, member, offset, characters) in SYSTEMS {
+            let folder = TemporaryDirectory::new();
+            let file = folder.write("os.c", format!("{source} int main(void) {{ return 0; }}").as_bytes());
+            let elf = folder.path().join("os.elf");
+            let mut compiler = Command::new("arm-none-eabi-gcc");
+            compiler.args(["-mcpu=cortex-m3", "-g", "-fno-common", "-nostdlib", "-Wl,-e,0", "-o"]);
+            assert!(compiler.arg(&elf).arg(file).status().unwrap().success(), "{source}");
+            let image = Image::from_bytes(&elf, &ImageKind::Addressed, std::fs::read(&elf).unwrap()).unwrap();
+            let mut memory = Memory::default();
+            memory.add(Arc::new(image)).unwrap();
+            let symbols = SymbolTable::of(&memory);
+            let found = symbols.source_lines().current_task(&symbols).unwrap();
+            assert_eq!(found.system, system);
+            let object = symbols.object_at(found.pointer).unwrap();
+            assert_eq!(found.pointer.get() - object.start.get(), member, "{source}");
+            assert_eq!(found.name, Some(TaskName { offset, characters }), "{source}");
+        }
+    }
+}

@@ -84,7 +84,7 @@ impl TaskReport {
         let code = &section.code;
         let cycles = |cycles: u64| Some(cycles).filter(|_| found.counts_cycles).into();
         let of_capture = || Some(task.name(code)).filter(|name| *name != task.to_string());
-        let name = name.as_deref().map(str::to_owned).or_else(of_capture);
+        let name = of_capture().or_else(|| name.as_deref().map(str::to_owned));
         [
             self.label(section, *task).into(),
             name.into(),
@@ -165,7 +165,9 @@ pub fn write_tasks_text(out: &mut dyn Write, report: &TaskReport, look: Look) ->
 fn names(code: &Code, found: &Tasks) -> BTreeMap<Task, String> {
     let mut uses: BTreeMap<String, u64> = BTreeMap::new();
     let name = |row: &TaskRow| {
-        let name = row.name.as_deref().map_or_else(|| row.task.name(code), str::to_owned);
+        let stated = row.task.name(code);
+        let is_known = stated != row.task.to_string();
+        let name = row.name.as_deref().filter(|_| !is_known).map_or(stated, str::to_owned);
         let number = uses.entry(name.clone()).or_default();
         *number += 1;
         (row.task, if *number == 1 { name } else { format!("{name}#{number}") })

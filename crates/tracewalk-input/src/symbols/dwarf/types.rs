@@ -147,7 +147,7 @@ impl Types<'_> {
     fn name(&self, of: Type, entry: &Entry) -> Option<String> {
         let name = entry.attr_value(dw::DW_AT_name)?;
         let name = self.debugging.dwarf.attr_string(&self.units[of.unit], name).ok()?;
-        gimli::Reader::to_string(&name).ok().map(|name| name.into_owned())
+        gimli::Reader::to_string(&name).ok().map(std::borrow::Cow::into_owned)
     }
 
     fn is_called(&self, of: Type, entry: &Entry, name: &str) -> bool {
