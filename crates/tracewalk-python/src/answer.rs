@@ -183,6 +183,13 @@ answers! {
         /// A row for each exception.
         interrupts,
     }
+    /// Which tasks of an operating system ran.
+    Tasks {
+        /// A row for each task.
+        tasks,
+        /// A row for each switch.
+        switches,
+    }
     /// Spans and marks in time.
     Timeline {
         /// A row for each span and each mark.

@@ -1,6 +1,6 @@
 //! A session → an answer's tables, which are those that the command writes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
@@ -12,8 +12,8 @@ use tracewalk_analysis::table::Tabular;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Section, Statistics, table};
 use tracewalk_report::export::{
-    CrashReport, DiffReport, FunctionDiff, InterruptReport, ProfileReport, SourceDiff, TimelineExport,
-    TimelineTable, Timelines, best_unit, read_base,
+    CrashReport, DiffReport, FunctionDiff, InterruptReport, ProfileReport, SourceDiff, TaskReport,
+    TimelineExport, TimelineTable, Timelines, best_unit, read_base,
 };
 use tracewalk_sentences::of_unmet;
 use tracewalk_session::{
@@ -133,6 +133,24 @@ pub(crate) fn interrupts(
     let sources = answered.sections(|program| &program.sources, Activities::clone)?;
     let (programs, complete) = (answered.names(), answered.programs.complete);
     tables_of(&answered, &[InterruptReport { scale, sources, programs, complete }.table()])
+}
+
+/// Which tasks ran.
+pub(crate) fn tasks(
+    session: &mut Session,
+    how: &Follow,
+    dump: Option<&Path>,
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    let (mut sources, mut statistics, mut complete) = (Vec::new(), Statistics::default(), true);
+    session.each_source(observer, |session, source| {
+        let outcome = session.tasks(source, how, dump, observer)?;
+        statistics.add(&outcome.statistics);
+        complete &= outcome.complete;
+        sources.push((session.section(source, outcome.code), outcome.found));
+        Ok::<(), Problem>(())
+    })?;
+    made(&TaskReport { sources, complete }.tables(), statistics, complete)
 }
 
 /// Spans and marks in time.

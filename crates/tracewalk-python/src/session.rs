@@ -292,6 +292,16 @@ impl Session {
         answer::Interrupts::new(py, tables, said)
     }
 
+    /// Which tasks of an operating system ran, for how long, and what made each of them run. `dump` is a file with the memory of the
+    /// halted processor, which has the names of tasks.
+    #[pyo3(signature = (*, dump = None))]
+    fn tasks(&self, py: Python<'_>, dump: Option<PathBuf>) -> PyResult<Py<answer::Tasks>> {
+        let follow = self.follow.clone();
+        let (tables, said) = self
+            .run(py, move |session, listener| answers::tasks(session, &follow, dump.as_deref(), listener))?;
+        answer::Tasks::new(py, tables, said)
+    }
+
     /// Spans and marks in time: a row for each function call, exception, task and gap.
     #[pyo3(signature = (*, measure = None, start = None, end = None))]
     fn timeline(

@@ -22,6 +22,8 @@ TABLES = [
     ("profile", "lines", ["profile", "--table", "lines"]),
     ("profile", "calls", ["profile", "--table", "calls"]),
     ("interrupts", "interrupts", ["interrupts"]),
+    ("tasks", "tasks", ["tasks", "--table", "tasks"]),
+    ("tasks", "switches", ["tasks", "--table", "switches"]),
     ("timeline", "timeline", ["timeline"]),
     ("crash", "crashes", ["crash", "--table", "crashes"]),
     ("crash", "stack", ["crash", "--table", "stack"]),
