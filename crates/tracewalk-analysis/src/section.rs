@@ -41,6 +41,8 @@ pub struct Code {
     pub profile: Profile,
     /// The names of tasks, if known.
     pub threads: BTreeMap<Task, String>,
+    /// Whether the context ID changes with each task, and only then. Call stacks are no evidence of tasks then.
+    pub states_tasks: bool,
     /// The views of contexts that see different code, each as a program of its own.
     pub views: BTreeMap<ViewId, Arc<Code>>,
 }
@@ -72,6 +74,7 @@ impl Code {
             interrupts: Interrupts::default(),
             profile: Profile::Ar,
             threads: BTreeMap::new(),
+            states_tasks: false,
             views: BTreeMap::new(),
         }
     }

@@ -120,6 +120,7 @@ impl Reader<'_> {
             interrupts,
             profile,
             threads: BTreeMap::new(),
+            states_tasks: false,
             views: BTreeMap::new(),
         }
     }

@@ -102,6 +102,7 @@ impl Session {
             contents: Vec::new(),
             sources: Vec::new(),
             itms: Vec::new(),
+            task_names: Default::default(),
             image_findings: Vec::new(),
             loader,
             programs: Vec::new(),

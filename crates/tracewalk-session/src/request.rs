@@ -91,6 +91,8 @@ pub struct Statements {
     pub vector_table: Option<Address>,
     /// Names of tasks, by their numbers or context IDs.
     pub tasks: BTreeMap<u32, String>,
+    /// Whether profiles and timelines take tasks from all evidence, as [`Session::tasks`](crate::Session::tasks) does.
+    pub proves_tasks: bool,
 }
 
 /// A caller's statements about a Micro Trace Buffer.

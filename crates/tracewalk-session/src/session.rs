@@ -48,6 +48,8 @@ pub struct Session {
     pub(crate) loader: ImageLoader,
     /// The programs that were put together, by core and profile.
     pub(crate) programs: Vec<(ProgramKey, Arc<Code>)>,
+    /// Names of tasks that were found.
+    pub(crate) task_names: BTreeMap<Task, String>,
     pub(crate) dumps: Vec<Option<Dumped>>,
     pub(crate) interrupts: Interrupts,
     /// The address of M profile's vector table, if it was stated.
@@ -218,7 +220,10 @@ impl Session {
                 let memory = self.memory(source, key.1)?;
                 let interrupts = self.interrupts.clone();
                 let reader = Reader { profile: key.1, interrupts, threads: self.threads(), source_dirs };
-                let code = reader.code(&memory, observer);
+                let mut code = reader.code(&memory, observer);
+                if let Some(code) = Arc::get_mut(&mut code) {
+                    code.states_tasks = !self.task_names.is_empty();
+                }
                 self.shared.keep_code(shared_key, code)
             }
         };
@@ -248,14 +253,15 @@ impl Session {
     }
 
     /// The names of tasks that the capture or the caller states.
-    fn threads(&self) -> BTreeMap<Task, String> {
+    pub(crate) fn threads(&self) -> BTreeMap<Task, String> {
         let recorded = self.capture.recorded.as_ref().map(|recorded| recorded.thread_names());
         let recorded = recorded.into_iter().flatten().map(|(scope, name)| (Task::Context(scope), name));
         let stated = self.request.stated.tasks.iter().flat_map(|(id, name)| {
             let context = Scope { context_id: Some(ContextId(*id)), vmid: None };
             [Task::Number(*id), Task::Context(context)].map(|task| (task, name.clone()))
         });
-        recorded.chain(stated).collect()
+        let proven = self.task_names.iter().map(|(task, name)| (*task, name.clone()));
+        recorded.chain(stated).chain(proven).collect()
     }
 
     /// The parts of a source's program that are visible only in some contexts, each as a program of its own.

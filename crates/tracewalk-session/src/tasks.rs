@@ -1,14 +1,25 @@
-//! Which tasks a source ran, by all evidence: call stacks, reports of a DWT, and values that the path proves.
+//! Which tasks a source ran, by all evidence: call stacks, reports of a DWT, and values that the path proves. Other analyses can be
+//! told of the tasks as a trace with context IDs would tell them.
 
+use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 
+use tracewalk::flow::{Element, Event, EventKind};
+use tracewalk::ids::{ContextId, Privilege};
+use tracewalk::program::Scope;
 use tracewalk::source::Instrumentation;
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
+use tracewalk_analysis::call_stack::Task;
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::tasks::{Stacks, Tasking, Tasks};
 use tracewalk_analysis::values::Proving;
+use tracewalk_analysis::{Doubt, InDoubt, Section};
 
 use crate::error::RunError;
 use crate::model::Source;
-use crate::observer::Observer;
+use crate::observer::{Notices, Observer};
 use crate::outcome::{Follow, Outcome};
 use crate::session::Session;
 
@@ -40,5 +51,162 @@ impl Session {
         let mut stacks = Stacks::new(&setup, variable);
         self.run(source, how, &mut Proving::new(setup, &mut stacks))?;
         Ok(Outcome { found: self.run(source, how, tasking().with(stacks))?.found, ..outcome })
+    }
+}
+
+impl Session {
+    /// The turns of a source's tasks, if the caller wants them from all evidence. Programs that are loaded from now on name the tasks.
+    pub(crate) fn turns(&mut self, source: &Source, how: &Follow) -> Result<Option<Turns>, RunError> {
+        if !self.request.stated.proves_tasks || self.is_live() {
+            return Ok(None);
+        }
+        let found = self.tasks(source, how, None, &Notices::default())?.found;
+        let Some(first) = found.switches.first() else { return Ok(None) };
+        let is_same = |other: &Source| (other.buffer, other.id) == (source.buffer, source.id);
+        let of_source = self.sources.iter().position(is_same).unwrap_or(0);
+        let context = |task: Task| match task {
+            Task::Number(number) => Some(context_of(of_source, number)),
+            Task::Context(_) | Task::Unresolved => None,
+        };
+        for row in &found.rows {
+            let (Some(id), stated) = (context(row.task), self.threads().remove(&row.task)) else { continue };
+            let name = stated.or_else(|| row.name.as_deref().map(str::to_owned));
+            let scope = Scope { context_id: Some(id), vmid: None };
+            self.task_names.insert(Task::Context(scope), name.unwrap_or_else(|| row.task.to_string()));
+        }
+        self.programs.clear();
+        let later = found.switches.iter().map(|switch| (switch.at, switch.to));
+        let turns = std::iter::once((0, first.from)).chain(later);
+        let turns = turns.map(|(at, task)| (at, task.and_then(context).unwrap_or(UNRESOLVED)));
+        Ok(Some(Turns { turns: turns.collect(), instructions: 0, now: None }))
+    }
+}
+
+/// The context of tasks that could not be distinguished.
+const UNRESOLVED: ContextId = ContextId(u32::MAX);
+
+/// A context ID for a task of a source. It is never shown: each has a name.
+fn context_of(source: usize, number: u32) -> ContextId {
+    ContextId(u32::try_from(source).unwrap_or(u32::MAX) << 20 | number)
+}
+
+/// When tasks begin to run.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// For each turn, the number of instructions before it.
+    turns: VecDeque<(u64, ContextId)>,
+    instructions: u64,
+    now: Option<ContextId>,
+}
+
+/// Hands a source's flow on with its tasks as context IDs.
+pub(crate) struct Stating<A> {
+    pub(crate) analysis: A,
+    pub(crate) turns: Turns,
+}
+
+impl<A: Analysis> Stating<A> {
+    /// States the task before a record in which it begins to run.
+    fn state(&mut self, record: &mut FlowRecord) -> io::Result<()> {
+        let turns = &mut self.turns;
+        match &mut record.element {
+            Element::Block(block) => {
+                let turn = turns.turns.pop_front_if(|(at, _)| *at <= turns.instructions);
+                turns.instructions += u64::from(block.instructions);
+                if let Some((_, task)) = turn {
+                    turns.now = Some(task);
+                    let privilege = Privilege::default();
+                    let kind = EventKind::Context { context_id: Some(task), vmid: None, privilege };
+                    let span = block.span;
+                    let element = Element::Event(Event { kind, span });
+                    self.analysis.record(FlowRecord { element, ..*record })?;
+                }
+            }
+            Element::Event(Event { kind: EventKind::Context { context_id, .. }, .. }) => {
+                *context_id = context_id.or(turns.now);
+            }
+            Element::Event(_) | Element::Gap(_) | Element::Proof(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl<A: Analysis> Sink<FlowRecord> for Stating<A> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.analysis.begin()
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.analysis.section(section)
+    }
+
+    fn record(&mut self, mut record: FlowRecord) -> io::Result<()> {
+        self.state(&mut record)?;
+        self.analysis.record(record)
+    }
+
+    fn shows_itm(&self) -> bool {
+        self.analysis.shows_itm()
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        self.analysis.itm(record)
+    }
+
+    fn go_on(&mut self, doubt: Doubt) {
+        self.analysis.go_on(doubt);
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.analysis.left_out(instructions);
+    }
+
+    fn cut(&mut self, at: tracewalk::span::CaptureOffset) -> io::Result<()> {
+        self.analysis.cut(at)
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        self.analysis.end_section()
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        self.analysis.finish(complete)
+    }
+}
+
+impl<A: Analysis> FlowSink for Stating<A> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let turns = &mut self.turns;
+        let end = turns.instructions + u64::from(repeated.totals().instructions);
+        if turns.turns.front().is_some_and(|(at, _)| *at < end) {
+            return repeated.records().try_for_each(|record| self.record(record));
+        }
+        turns.instructions = end;
+        self.analysis.passage(repeated)
+    }
+
+    fn needs_places(&self) -> bool {
+        self.analysis.needs_places()
+    }
+
+    fn weighs_doubt(&self) -> bool {
+        self.analysis.weighs_doubt()
+    }
+
+    fn doubtful(&mut self, mut record: FlowRecord) -> io::Result<()> {
+        self.state(&mut record)?;
+        self.analysis.doubtful(record)
+    }
+}
+
+impl<A: Analysis> Analysis for Stating<A> {
+    type Found = A::Found;
+
+    fn answer(self, end: &End) -> A::Found {
+        self.analysis.answer(end)
+    }
+
+    fn in_doubt(found: &A::Found) -> Option<InDoubt> {
+        A::in_doubt(found)
     }
 }

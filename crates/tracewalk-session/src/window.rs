@@ -21,6 +21,7 @@ use crate::notice::{Bound, NoticeKind};
 use crate::observer::Observer;
 use crate::outcome::{Follow, Outcome};
 use crate::session::Session;
+use crate::tasks::Stating;
 
 pub use unreached::WindowError;
 use unreached::{is_exception, never, no_exception, unknown};
@@ -158,6 +159,20 @@ impl View {
     ///
     /// As [`Session::run_observed`], and if the trace lacks the unit.
     pub fn run<A: Analysis>(
+        &self,
+        session: &mut Session,
+        source: &Source,
+        how: &Follow,
+        analysis: A,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<A::Found>, RunError> {
+        match session.turns(source, how)? {
+            Some(turns) => self.watch(session, source, how, Stating { analysis, turns }, observer),
+            None => self.watch(session, source, how, analysis, observer),
+        }
+    }
+
+    fn watch<A: Analysis>(
         &self,
         session: &mut Session,
         source: &Source,

@@ -142,6 +142,7 @@ impl<M> CallStack<M> {
         let evidence = match finished {
             // If the address at which the exception was taken is unknown, any code may follow.
             Finished { from: None, .. } => None,
+            _ if self.functions.states_tasks() => None,
             Finished { exception: Some(Exception::M(14)), .. } => Some(Evidence::PendSv),
             Finished { scheduled: true, .. } => Some(Evidence::Scheduler),
             _ if self.functions.is_start(at) => Some(Evidence::Start),

@@ -125,6 +125,11 @@ impl Functions {
         }
     }
 
+    /// Whether the context ID changes with each task.
+    pub(super) fn states_tasks(&self) -> bool {
+        self.code.states_tasks
+    }
+
     /// Takes the next element, which may change the view of the program.
     pub(super) fn element(&mut self, element: &Element) {
         let before = self.code.seen();

@@ -256,7 +256,10 @@ impl<M> CallStack<M> {
             Next::Return => self.returned(at, None, observer),
             Next::OtherStack => self.returned(at, Some(Evidence::StackPointer), observer),
             Next::ExceptionReturn(finished) => {
-                self.resumed(finished, at, observer);
+                let is_other = self.next_task.is_some_and(|task| task != self.stack.task);
+                if !(is_other && self.functions.states_tasks()) {
+                    self.resumed(finished, at, observer);
+                }
                 Arrival::ExceptionReturn
             }
             Next::Elsewhere => self.came_back(at, observer),

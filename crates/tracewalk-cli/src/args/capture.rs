@@ -121,9 +121,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) svd: Option<PathBuf>,
 
-    /// Name a task by its number or its context ID, for example 3=producer; can be given several times.
-    #[arg(long, value_name = "ID=NAME", value_parser = task, value_delimiter = ',', help_heading = "Program")]
-    pub(crate) tasks: Vec<(u32, String)>,
+    /// Name a task by its number or its context ID, for example 3=producer; can be given several times. With `proven`, profiles,
+    /// timelines and interrupts have the tasks that the command `tasks` finds.
+    #[arg(long, value_name = "ID=NAME|proven", value_parser = task, value_delimiter = ',', help_heading = "Program")]
+    pub(crate) tasks: Vec<StatedTask>,
 
     /// The address of M profile's vector table (the register VTOR), if the program's symbols or the reset do not give
     /// it. Exceptions are numbered by this table.
@@ -195,12 +196,24 @@ impl MtbKey {
     }
 }
 
-/// A name for a task.
-fn task(text: &str) -> Result<(u32, String), String> {
+/// A word of `--tasks`.
+#[derive(Clone, Debug)]
+pub(crate) enum StatedTask {
+    /// The name of a task, by number or context ID.
+    Name(u32, String),
+    /// All evidence distinguishes tasks.
+    Proven,
+}
+
+fn task(text: &str) -> Result<StatedTask, String> {
+    if text == "proven" {
+        return Ok(StatedTask::Proven);
+    }
     let stated = text.split_once('=').and_then(|(id, name)| Some((register(id).ok()?, name.to_owned())));
     stated
         .filter(|(_, name)| !name.is_empty())
-        .ok_or_else(|| "expected ID=NAME, for example 3=producer".to_owned())
+        .map(|(id, name)| StatedTask::Name(id, name))
+        .ok_or_else(|| "expected ID=NAME, for example 3=producer, or `proven`".to_owned())
 }
 
 fn source(text: &str) -> Result<SourceChoice, String> {

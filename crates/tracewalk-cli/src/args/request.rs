@@ -4,7 +4,7 @@ use tracewalk::ids::Address;
 use tracewalk_input::capture::perf::BinaryPlaces;
 use tracewalk_session::{Policy, Request, Statements};
 
-use super::capture::{CaptureArgs, MtbKey, Packing};
+use super::capture::{CaptureArgs, MtbKey, Packing, StatedTask};
 
 impl CaptureArgs {
     /// The request to open the capture.
@@ -18,10 +18,15 @@ impl CaptureArgs {
             },
             svd: self.svd.clone(),
             vector_table: self.vtor.map(Address::from),
-            tasks: self.tasks.iter().cloned().collect(),
             ..Statements::default()
         };
         stated.mtb.registers.clone_from(&self.registers);
+        for task in &self.tasks {
+            match task {
+                StatedTask::Proven => stated.proves_tasks = true,
+                StatedTask::Name(id, name) => _ = stated.tasks.insert(*id, name.clone()),
+            }
+        }
         for packing in &self.container {
             match *packing {
                 Packing::Auto => stated.container = None,
