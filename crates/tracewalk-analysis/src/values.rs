@@ -24,7 +24,8 @@ use crate::sink::Sink;
 pub use near::Near;
 pub use search::{Possible, Search, Searching};
 pub use tracewalk_values::{
-    End, Image, Instruction, Profile, Proven, ProvenAccess, Register, Registers, Step, Summary, Values,
+    Base, Effect, End, Image, Instruction, Origin, Profile, Proven, ProvenAccess, Register, Registers, Step,
+    Summary, Transfer, Values,
 };
 
 /// What is known of a source's processor without its path.
@@ -58,8 +59,8 @@ pub struct Begin {
 /// A halted processor.
 #[derive(Clone, Debug)]
 pub struct Halt {
-    /// The next instruction.
-    pub at: Address,
+    /// The next instruction; `None` if that is where the path ends in any case.
+    pub at: Option<Address>,
     /// Registers and memory.
     pub end: End,
     /// No branch was taken after the end of the path.
@@ -210,7 +211,7 @@ impl<S: ValueSink> Proving<S> {
     }
 
     /// The same with the registers before each step.
-    fn with_registers(self) -> Self {
+    pub(crate) fn with_registers(self) -> Self {
         Self { notes_registers: true, ..self }
     }
 
@@ -242,12 +243,13 @@ impl<S: ValueSink> Proving<S> {
 
     /// Whether the halted processor is at the end of the path; walks on to it if nothing else can have happened.
     fn reaches(&mut self, halt: &Halt, place: Option<Location>) -> bool {
+        let Some(at) = halt.at else { return true };
         let Some(mut place) = place else { return false };
-        if place.address == halt.at {
+        if place.address == at {
             return true;
         }
         let Some(code) = self.code.as_ref().filter(|_| halt.is_straight) else { return false };
-        let on = straight(&code.program, &mut place, halt.at);
+        let on = straight(&code.program, &mut place, at);
         let Some(on) = on else { return false };
         self.steps.extend(on);
         self.hand_on();
@@ -262,10 +264,10 @@ impl<S: ValueSink> Proving<S> {
         self.hand_on();
         let halt = self.setup.take().and_then(|setup| setup.halt);
         let mut used = halt.as_ref().map(|halt| {
-            if self.reaches(halt, place) {
-                HaltUse::Used
-            } else {
-                HaltUse::Elsewhere { path: place.map(|place| place.address), halted: halt.at }
+            let reaches = self.reaches(halt, place);
+            match halt.at.filter(|_| !reaches) {
+                Some(halted) => HaltUse::Elsewhere { path: place.map(|place| place.address), halted },
+                None => HaltUse::Used,
             }
         });
         let end = halt.filter(|_| used == Some(HaltUse::Used)).map(|halt| halt.end);

@@ -223,6 +223,12 @@ pub(crate) fn crash(
         let outcome = session.run_observed(source, how, &mut recording, observer)?;
         statistics.add(&outcome.statistics);
         complete &= outcome.complete;
+        session.prove_crash(
+            &mut recording,
+            source,
+            &outcome.code,
+            (&snapshot, dump.map(PathBuf::as_path)),
+        )?;
         doubts.push(session.doubts_of_end(source, how, &outcome, observer)?);
         Ok::<(), Problem>(())
     })?;

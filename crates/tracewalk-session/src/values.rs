@@ -6,11 +6,8 @@ use std::sync::Arc;
 use tracewalk::ids::{Address, Isa, Profile};
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::Code;
-use tracewalk_analysis::crash::{self, Snapshot};
-use tracewalk_analysis::drive::NoProgress;
-use tracewalk_analysis::values::{
-    Begin, End, Halt, Image, Near, Profile as ValueProfile, Proven, Register, Registers, ValueSetup,
-};
+use tracewalk_analysis::crash::{CrashRecording, Snapshot};
+use tracewalk_analysis::values::{Begin, End, Halt, Image, Profile as ValueProfile, Registers, ValueSetup};
 use tracewalk_input::cpu;
 use tracewalk_input::image::{ImageForm, VisibleImage};
 
@@ -61,50 +58,24 @@ impl Session {
 }
 
 impl Session {
-    /// The core registers that a source's path proves when each of its last exceptions was taken, the newest first, and in the program
-    /// counter's place what was loaded last, for [`CrashRecording::prove`](tracewalk_analysis::crash::CrashRecording::prove).
+    /// States to a recording what is known of the processor of its last source, `source`, if that could prove the cause of a crash. `dump` is as for
+    /// [`Session::snapshot`], which `snapshot` is of.
     ///
     /// # Errors
     ///
     /// As for [`Session::value_setup`].
-    pub fn proven_at_exceptions(
+    pub fn prove_crash(
         &mut self,
+        recording: &mut CrashRecording,
         source: &Source,
         code: &Arc<Code>,
-        dump: Option<&Path>,
-    ) -> Result<Vec<crash::Registers>, OpenError> {
-        /// The exceptions between a fault and the end are few: those in which its handler runs.
-        const MOST: u64 = 16;
-        /// The most steps between an exception and the last instruction before it.
-        const NEXT: usize = 8;
-        let setup = self.value_setup(source, code, dump)?;
-        let index = self.index_kept(source, code, None, &NoProgress, 1);
-        let mut near = Near::new(setup, Arc::clone(code), &index);
-        let count = index.totals().exceptions;
-        let mut at = |number: u64| {
-            let step = near.exception(number)?;
-            let before = number.checked_sub(1).and_then(|before| near.exception(before)).unwrap_or(0);
-            // Between are only events and gaps.
-            let last = (before..step).rev().take(NEXT).find(|step| near.proven(*step).is_some())?;
-            Some(after(near.proven(last)?))
-        };
-        let registers = |number| at(number).unwrap_or_default();
-        Ok((count.saturating_sub(MOST)..count).rev().map(registers).collect())
+        (snapshot, dump): (&Snapshot, Option<&Path>),
+    ) -> Result<(), OpenError> {
+        if recording.needs_values(snapshot) {
+            recording.prove(self.value_setup(source, code, dump)?);
+        }
+        Ok(())
     }
-}
-
-/// The registers after an instruction, and in the program counter's place what it loaded last.
-fn after(proven: &Proven) -> crash::Registers {
-    let mut registers = crash::Registers::default();
-    let word = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
-    let before = proven.before.as_deref().into_iter().flatten();
-    registers.iter_mut().zip(before).take(15).for_each(|(register, value)| *register = word(*value));
-    for (Register(number), value) in &proven.writes {
-        registers[usize::from(*number)] = word(*value);
-    }
-    let load = proven.accesses.iter().rfind(|access| !access.is_store);
-    registers[15] = load.and_then(|load| word(load.value));
-    registers
 }
 
 /// Whether the processor is an ARMv7-M, by its name, or else by the program's.
@@ -209,5 +180,5 @@ fn halt(snapshot: &Snapshot, profile: ValueProfile, is_mtb: bool) -> Option<Halt
     let is_memory = |(address, _): &(&u32, &Vec<u8>)| **address < SYSTEM || profile == ValueProfile::A64;
     let memory =
         memory.filter(is_memory).map(|(address, bytes)| (u64::from(*address), bytes.clone())).collect();
-    Some(Halt { at, end: End { registers, memory }, is_straight: is_mtb })
+    Some(Halt { at: Some(at), end: End { registers, memory }, is_straight: is_mtb })
 }

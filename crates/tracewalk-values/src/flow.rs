@@ -152,6 +152,12 @@ impl Walk {
         gaps + block.instructions as usize
     }
 
+    /// The instruction at a place, apart from any path.
+    #[must_use]
+    pub fn read(program: &Program, at: Location) -> Option<Instruction> {
+        read(program, at, None).map(|(instruction, _)| instruction)
+    }
+
     /// The instruction at a place after the end of the trace, as one that does not branch; `None` if it always does.
     #[must_use]
     pub fn read_on(program: &Program, at: Location) -> Option<Instruction> {

@@ -6,6 +6,7 @@ mod a64;
 mod arm;
 mod bits;
 mod coprocessor;
+mod effect;
 #[cfg(test)]
 mod emulator;
 mod field;
@@ -21,6 +22,7 @@ mod t32;
 mod terms;
 mod window;
 
+pub use effect::{Base, Effect, Origin, Transfer};
 pub use flow::Walk;
 pub use image::Image;
 pub use machine::Register;

@@ -198,14 +198,8 @@ impl<'a> Prover<'a> {
                     return (TRUE, false);
                 }
                 self.it_block = self.it_block.advanced();
-                let wide = instruction.bytes == 4;
-                #[expect(clippy::cast_possible_truncation, reason = "two halfwords")]
-                let thumb = t32::Thumb {
-                    first: if wide { (code >> 16) as u16 } else { code as u16 },
-                    second: if wide { code as u16 } else { 0 },
-                    address: instruction.at.address.low_word(),
-                    in_it_block: condition.is_some(),
-                };
+                let address = instruction.at.address.low_word();
+                let thumb = t32::Thumb::of(code, instruction.bytes, address, condition.is_some());
                 if self.maybe_in_it_block > 0 {
                     self.maybe_in_it_block -= 1;
                     return (self.in_unknown_block(instruction, thumb), false);

@@ -27,6 +27,13 @@ pub(crate) struct Thumb {
 }
 
 impl Thumb {
+    /// The instruction with this code of two or four bytes, the first halfword above.
+    #[expect(clippy::cast_possible_truncation, reason = "two halfwords")]
+    pub(crate) const fn of(code: u32, bytes: u8, address: u32, in_it_block: bool) -> Self {
+        let (first, second) = if bytes == 4 { ((code >> 16) as u16, code as u16) } else { (code as u16, 0) };
+        Self { first, second, address, in_it_block }
+    }
+
     /// Whether the instruction has a second halfword (A6.1).
     pub(crate) const fn is_wide(self) -> bool {
         matches!(self.first >> 11, 0b11101..=0b11111)

@@ -5,27 +5,27 @@ use tracewalk::isa::{self, Return};
 
 use super::evidence::{Cause, CauseKind, Evidence, Role, Target};
 use super::look::{Look, instruction, symbol};
-use super::replay::{Replay, Store};
+use super::path::{LR, SP, Step, Store};
 use super::state;
-use super::thumb::{LR, PC, SP};
 use super::trail::Happened;
+use crate::values::{Origin, Register};
 
 impl Look<'_> {
     /// The cause, if the last instruction branched to an address without code.
-    pub(super) fn branch(&self, replay: &Replay) -> Option<Cause> {
+    pub(super) fn branch(&self) -> Option<Cause> {
         const AFTER_BRANCH: u32 = state::IACCVIOL | state::IBUSERR | state::UNDEFINSTR | state::INVSTATE;
         let to = self.taken.returns_to?;
         // The trace has to report the branch's target as well as the place at which the exception was taken.
         match self.before.last() {
             Some(Happened::NoCode(went_to)) if *went_to != to => return None,
-            // The value that it branched to is the other source.
-            _ if self.is_by_trace_alone() && !self.goes_to(replay, to) => return None,
+            // Two sources have to agree: the value that it branched to is the other one.
+            _ if self.is_by_trace_alone() && !self.goes_to(to) => return None,
             _ => {}
         }
         let target = self.target(to)?;
         let mut proof = self.status_with(AFTER_BRANCH)?;
-        let index = replay.steps.len().checked_sub(1)?;
-        let branch = replay.steps.get(index)?;
+        let index = self.path.steps.len().checked_sub(1)?;
+        let branch = self.path.steps.get(index)?;
         let at = Address::from(branch.at);
         proof.push(instruction(Role::Branch, branch));
         proof.extend(branch.traced_at.map(|traced_at| Evidence::Went { from: at, to, traced_at }));
@@ -34,53 +34,52 @@ impl Look<'_> {
         }
         let code = self.code.program.code(at)?;
         let returns = isa::classify(code, at, Isa::T32).ok()?.returns == Some(Return::Function);
-        match branch.effect.branches_to.filter(|register| !returns || *register != LR) {
-            Some(register) => self.bad_branch(replay, (index, register), (to, target), proof),
-            None => self.bad_return(replay, index, (to, target), proof),
+        let register = branch.effect.target.and_then(Origin::copied).map(|Register(register)| register);
+        match register.filter(|register| !returns || *register != LR) {
+            Some(register) => self.bad_branch((index, register), (to, target), proof),
+            None => self.bad_return(index, (to, target), proof),
         }
     }
 
     /// Whether the path proves that the last instruction branches to this address: by a register, or by what it loaded.
-    fn goes_to(&self, replay: &Replay, to: Address) -> bool {
-        let branch = replay.steps.last().and_then(|branch| branch.effect.branches_to);
-        let value = self.proven.and_then(|proven| proven[usize::from(branch.unwrap_or(PC))]);
+    fn goes_to(&self, to: Address) -> bool {
+        let value = self.path.steps.last().and_then(Step::jumped_to);
         value.is_some_and(|value| Address::from(value & !1) == to)
     }
 
     fn bad_branch(
         &self,
-        replay: &Replay,
         (index, register): (usize, u8),
         (to, target): (Address, Target),
         mut proof: Vec<Evidence>,
     ) -> Option<Cause> {
-        let at = Address::from(replay.steps.get(index)?.at);
-        let value = replay.before(index, register);
+        let at = Address::from(self.path.steps.get(index)?.at);
+        let value = self.path.before(index, register);
         if value.is_some_and(|value| Address::from(value & !1) != to) {
             return None;
         }
         proof.extend(self.register(register));
-        let origin = replay.origin(index, register);
+        let origin = self.path.origin(index, register);
         let loaded_from = origin.and_then(|origin| origin.address);
         if let Some(origin) = origin {
-            proof.push(instruction(Role::Load, replay.steps.get(origin.step)?));
+            proof.push(instruction(Role::Load, self.path.steps.get(origin.step)?));
         }
         let mut store = None;
         if let (Some(origin), Some(from)) = (origin, loaded_from) {
             proof.extend(self.pointer(from, to));
-            store = replay.last_store(origin.step, from).filter(|store| is_of(store, from, to));
+            store = self.path.last_store(origin.step, from).filter(|store| is_of(store, from, to));
         }
         if let Some(store) = store {
-            proof.push(instruction(Role::Store, replay.steps.get(store.step)?));
-            let overflow = loaded_from.and_then(|from| self.overflow(replay, store, from));
+            proof.push(instruction(Role::Store, self.path.steps.get(store.step)?));
+            let overflow = loaded_from.and_then(|from| self.overflow(store, from));
             if let Some((object, stack_pointer)) = overflow {
-                let pushed_by = Address::from(replay.steps.get(store.step)?.at);
+                let pushed_by = Address::from(self.path.steps.get(store.step)?.at);
                 proof.push(Evidence::Symbol { name: object.0.clone(), start: object.1, end: object.2 });
                 let kind = CauseKind::StackOverflow { pushed_by, stack_pointer, object, branch: at, to };
                 return Some(Cause { kind, proof });
             }
         }
-        let place = |step: usize| replay.steps.get(step).map(|step| Address::from(step.at));
+        let place = |step: usize| self.path.steps.get(step).map(|step| Address::from(step.at));
         let kind = CauseKind::BadBranch {
             at,
             to,
@@ -95,22 +94,19 @@ impl Look<'_> {
 
     fn bad_return(
         &self,
-        replay: &Replay,
         index: usize,
         (to, target): (Address, Target),
         mut proof: Vec<Evidence>,
     ) -> Option<Cause> {
-        let step = replay.steps.get(index)?;
-        let transfer = step.effect.loads.iter().find(|load| load.register == PC);
-        let slot = transfer.and_then(|transfer| replay.address(index, transfer));
+        let step = self.path.steps.get(index)?;
+        let slot = step.effect.target.and_then(Origin::loaded).and_then(|load| step.access(load).0);
         let (mut saved_by, mut overwritten_by) = (None, None);
         if let Some(slot) = slot {
             proof.extend(self.pointer(slot, to));
-            let saves = |store: &&Store| store.register == LR && store.address == Some(slot);
-            let saved = replay.stores().iter().rev().find(saves);
-            let last = replay.last_store(index, slot);
-            if let (Some(saved), Some(last)) = (saved, last.filter(|last| last.register != LR)) {
-                let (saved, last) = (replay.steps.get(saved.step)?, replay.steps.get(last.step)?);
+            let saved = self.path.saved(LR, slot);
+            let last = self.path.last_store(index, slot);
+            if let (Some(saved), Some(last)) = (saved, last.filter(|last| last.register != Some(LR))) {
+                let (saved, last) = (self.path.steps.get(saved.step)?, self.path.steps.get(last.step)?);
                 proof.push(instruction(Role::Save, saved));
                 proof.push(instruction(Role::Store, last));
                 saved_by = Some(Address::from(saved.at));
@@ -143,15 +139,10 @@ impl Look<'_> {
 
     /// If the store to the word `at` is a push of a stack that has grown down into an object: the object, and the stack pointer
     /// after the store.
-    fn overflow(
-        &self,
-        replay: &Replay,
-        store: Store,
-        at: u32,
-    ) -> Option<((String, Address, Address), Address)> {
+    fn overflow(&self, store: Store, at: u32) -> Option<((String, Address, Address), Address)> {
         let object = self.code.symbols.object(Address::from(at))?;
-        let is_push = replay.steps.get(store.step)?.effect.writes.iter().any(|(to, _)| *to == SP);
-        let stack = |step| replay.before(step, SP);
+        let is_push = self.path.steps.get(store.step)?.effect.written(Register(SP)).is_some();
+        let stack = |step| self.path.before(step, SP);
         let stack_pointer = stack(store.step + 1)?;
         let above = (0..=store.step).rev().map_while(stack).any(|sp| u64::from(sp) >= object.end);
         let inside = Address::from(stack_pointer) >= object.start && u64::from(stack_pointer) < object.end;
@@ -163,7 +154,7 @@ impl Look<'_> {
 
 /// Whether a store may have written the address `to` to the word `at`: nothing known contradicts it.
 fn is_of(store: &Store, at: u32, to: Address) -> bool {
-    let Some(place) = store.address else { return store.bytes < 4 };
+    let place = store.address;
     if store.bytes == 4 {
         return place == at && store.value.is_some_and(|value| Address::from(value & !1) == to);
     }

@@ -12,7 +12,6 @@ use tracewalk::ids::{Address, Exception};
 use super::evidence::{Cause, CauseKind, Evidence, Role};
 use super::handlers::{RESET, endless_loop, is_fault, is_unhandled, is_watchdog, sharing};
 use super::look::Look;
-use super::replay::{Replay, Step};
 use super::trail::{self, Happened, PathItem};
 
 /// The fewest iterations of a loop that counts as stuck: with fewer, it may have ended by itself.
@@ -20,7 +19,7 @@ const STUCK: u64 = 16;
 
 impl Look<'_> {
     /// The cause, if it is proven.
-    pub(super) fn cause(&self, steps: Vec<Step>) -> Option<Cause> {
+    pub(super) fn cause(&self) -> Option<Cause> {
         if self.exception == Some(RESET) {
             return self.watchdog();
         }
@@ -30,12 +29,7 @@ impl Look<'_> {
         if let Some(cause) = self.stack_limit() {
             return Some(cause);
         }
-        // Two sources have to agree on the address at which the exception was taken: else the values there have to explain it.
-        if self.is_by_trace_alone() && self.proven.is_none() {
-            return None;
-        }
-        let replay = Replay::new(steps, self.end(), &|at| self.constant(at));
-        let mut cause = if self.ends_in_branch() { self.branch(&replay) } else { self.fault(&replay) }?;
+        let mut cause = if self.ends_in_branch() { self.branch() } else { self.fault() }?;
         cause.proof.extend(self.taken());
         Some(cause)
     }

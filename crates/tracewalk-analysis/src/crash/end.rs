@@ -6,6 +6,8 @@ use tracewalk::isa::{self, Class};
 use tracewalk::span::CaptureOffset;
 
 use super::ending::{ending, stacked};
+use super::path::Path;
+use super::proven::Values;
 use super::state::Snapshot;
 use super::trail::{Happened, PathItem, Running, Taken, Trail, folded, folded_addresses};
 use super::{handlers, look};
@@ -88,13 +90,13 @@ impl TraceEnd {
     /// The end of a trail, and whether the saved state of the processor can be of that moment.
     pub(super) fn of(trail: &Trail, code: &Code, snapshot: &Snapshot) -> Self {
         let pieces = trail.pieces();
-        let is_known = |piece: &&Happened| !matches!(piece, Happened::Lost);
+        let is_known = |piece: &&Happened| !matches!(piece, Happened::Lost(_));
         let known = pieces.iter().rposition(is_known).map_or(0, |last| last + 1);
         let before = pieces.get(..known).unwrap_or_default();
         let stack = trail.at_end();
         let doubts = elsewhere(&pieces, &stack, code, snapshot).into_iter().collect();
         let path = if code.program.is_empty() { folded_addresses(before) } else { folded(before) };
-        Self { path, last: look::listed(&look::steps(before, code)), stack, doubts }
+        Self { path, last: look::listed(&Path::of(before, code, &Values::default())), stack, doubts }
     }
 }
 

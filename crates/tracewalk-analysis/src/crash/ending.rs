@@ -22,7 +22,7 @@ pub(super) fn ending(pieces: &[&Happened], code: &Code, snapshot: &Snapshot) -> 
             Happened::Returned => {
                 active.pop();
             }
-            Happened::Lost => (active, reset) = (Vec::new(), None),
+            Happened::Lost(_) => (active, reset) = (Vec::new(), None),
             Happened::Ran(_) | Happened::NoCode(_) => {}
         }
     }

@@ -5,9 +5,9 @@ use tracewalk::isa::{self, Raises};
 
 use super::evidence::{Cause, CauseKind, Evidence, Holder, Role};
 use super::look::{self, Look, frame_word};
-use super::replay::{Replay, Step};
+use super::path::{SP, Step};
 use super::state::{self, CPUID, MPU_CTRL};
-use super::thumb::{Base, Effect, Operand, SP, Transfer};
+use crate::values::Register;
 
 /// The number of UsageFault.
 const USAGE_FAULT: u16 = 6;
@@ -33,24 +33,24 @@ const DIVISIONS: [&str; 12] = [
 
 impl Look<'_> {
     /// The fault of the instruction at which the exception was taken.
-    pub(super) fn fault(&self, replay: &Replay) -> Option<Cause> {
+    pub(super) fn fault(&self) -> Option<Cause> {
         let at = self.taken.returns_to?;
         self.code.symbols.function(at)?;
-        if self.may_be_escalated_call(at, replay) {
+        if self.may_be_escalated_call(at) {
             return None;
         }
         let (known, step) = self.instruction(at)?;
         let faulting = look::instruction(Role::Faulting, &step);
         let status = self.snapshot.fault_status();
         let mut cause = if known.raises == Some(Raises::Undefined) {
-            self.undefined(at, &step, replay)
+            self.undefined(at, &step)
         } else if self.is_by_trace_alone() {
             self.by_values(at, &step)
         } else if status.is_set(state::DIVBYZERO) {
             self.division(at, &step)
         } else if status.is_set(state::UNALIGNED) {
             self.unaligned(at, &step)
-        } else if status.is_set(state::UNDEFINSTR) && step.effect.opaque {
+        } else if status.is_set(state::UNDEFINSTR) && step.may_be_undefined() {
             let kind = CauseKind::UndefinedInstruction { at, bytes: step.code.clone() };
             Some(Cause { kind, proof: self.status_with(state::UNDEFINSTR)? })
         } else if status.is_set(state::PRECISERR) {
@@ -68,14 +68,7 @@ impl Look<'_> {
     pub(super) fn instruction(&self, at: Address) -> Option<(isa::Instruction, Step)> {
         let code = self.code.program.code(at)?;
         let known = isa::classify(code, at, Isa::T32).ok()?;
-        let step = Step {
-            at: at.low_word(),
-            effect: Effect::of(at.low_word(), code),
-            code: code.get(..usize::from(known.bytes))?.to_vec(),
-            conditional: false,
-            traced_at: None,
-        };
-        Some((known, step))
+        Some((known, Step::read(at, self.code, false, &self.end())?))
     }
 
     /// The stack pointer went below its limit. The exception then stacks nothing (DDI 0553B, B3.21), so that the trace alone has the
@@ -83,29 +76,28 @@ impl Look<'_> {
     pub(super) fn stack_limit(&self) -> Option<Cause> {
         let at = self.taken.returns_to?;
         let mut proof = self.status_with(state::STKOF).filter(|proof| !proof.is_empty())?;
-        let code = self.code.program.code(at)?;
-        let moves = Effect::of(at.low_word(), code).writes.iter().any(|(register, _)| *register == SP);
-        let bytes = code.get(..usize::from(isa::classify(code, at, Isa::T32).ok()?.bytes))?.to_vec();
-        proof.push(Evidence::Instruction { role: Role::Faulting, at, bytes, executed: None });
+        let (_, step) = self.instruction(at)?;
+        let moves = step.effect.is_opaque || step.effect.written(Register(SP)).is_some();
+        proof.push(look::instruction(Role::Faulting, &step));
         proof.extend(self.taken());
         moves.then_some(Cause { kind: CauseKind::StackLimit { at: Some(at) }, proof })
     }
 
     /// Whether an SVC may have run last. If its exception cannot be taken, it becomes a HardFault at the instruction after it,
     /// which did nothing wrong (DDI 0419E, B1.5.6; DDI 0403E, B1.5.11).
-    pub(super) fn may_be_escalated_call(&self, at: Address, replay: &Replay) -> bool {
+    pub(super) fn may_be_escalated_call(&self, at: Address) -> bool {
         const SVC: u8 = 0xdf;
         let before = at.low_word().wrapping_sub(2);
         let is_call = matches!(self.code.program.code(Address::from(before)), Some([_, SVC, ..]));
-        is_call && replay.steps.last().is_none_or(|last| last.at == before)
+        is_call && self.path.steps.last().is_none_or(|last| last.at == before)
     }
 
     /// A usage fault of an instruction that is defined is a division by zero or an unaligned access (DDI 0403E, B1.5.14), by the values
     /// that the path proves.
     fn by_values(&self, at: Address, step: &Step) -> Option<Cause> {
-        self.exception.filter(|exception| *exception == Exception::M(USAGE_FAULT) && !step.effect.opaque)?;
-        let is_zero = |register: u8| self.end()[usize::from(register)] == Some(0);
-        if step.effect.divides_by.is_some_and(is_zero) {
+        self.exception
+            .filter(|exception| *exception == Exception::M(USAGE_FAULT) && !step.effect.is_opaque)?;
+        if step.effect.divisor.is_some_and(|divisor| divisor.value == Some(0)) {
             return self.division(at, step);
         }
         self.accessed(step).and_then(|accessed| accessed.address)?;
@@ -113,7 +105,7 @@ impl Look<'_> {
     }
 
     /// UDF. In the function that is called for a division by zero, it reports the division.
-    pub(super) fn undefined(&self, at: Address, step: &Step, replay: &Replay) -> Option<Cause> {
+    pub(super) fn undefined(&self, at: Address, step: &Step) -> Option<Cause> {
         let mut proof = self.status_with(state::UNDEFINSTR)?;
         let name = |at: Address| self.code.symbols.function(at).map(|function| function.name);
         let is_trap = name(at).is_some_and(|name| DIVISION_TRAPS.contains(&name));
@@ -133,7 +125,7 @@ impl Look<'_> {
             name(*at).is_some_and(|name| DIVISIONS.contains(&name) || DIVISION_TRAPS.contains(&name))
         };
         let call = self.taken.stack.iter().filter_map(|running| running.at).find(|at| !divides(at));
-        let called = call.and_then(|call| replay.steps.iter().rfind(|step| step.at == call.low_word()));
+        let called = call.and_then(|call| self.path.steps.iter().rfind(|step| step.at == call.low_word()));
         proof.extend(called.map(|step| look::instruction(Role::Call, step)));
         let at = called.map_or(at, |step| Address::from(step.at));
         Some(Cause { kind: CauseKind::DivideByZero { at, trap: Some(trap.start) }, proof })
@@ -141,11 +133,11 @@ impl Look<'_> {
 
     pub(super) fn division(&self, at: Address, step: &Step) -> Option<Cause> {
         let mut proof = self.status_with(state::DIVBYZERO)?;
-        let divisor = step.effect.divides_by?;
-        if self.end()[usize::from(divisor)].is_some_and(|divisor| divisor != 0) {
+        let divisor = step.effect.divisor?;
+        if divisor.value.is_some_and(|divisor| divisor != 0) {
             return None;
         }
-        proof.extend(self.register(divisor));
+        proof.extend(divisor.copied().and_then(|Register(register)| self.register(register)));
         Some(Cause { kind: CauseKind::DivideByZero { at, trap: None }, proof })
     }
 
@@ -221,17 +213,18 @@ impl Look<'_> {
 
     /// The memory that an instruction accesses; `None` if it accesses none.
     pub(super) fn accessed(&self, step: &Step) -> Option<Accessed> {
-        let end = self.end();
-        let store = !step.effect.stores.is_empty();
-        let transfers = if store { &step.effect.stores } else { &step.effect.loads };
-        let first = transfers.first()?;
-        let bytes = transfers.iter().map(|transfer| u32::from(transfer.bytes)).sum();
+        /// A doubleword need only be aligned to a word.
+        const WIDEST: u32 = 4;
+        let store = step.effect.stores().next().is_some();
+        let transfers = step.effect.accesses.iter().filter(|access| access.is_store == store);
+        let first = transfers.clone().next()?;
+        let registers = (0..15).filter(|register| first.address.registers >> register & 1 == 1);
         Some(Accessed {
-            address: address(first, &end),
-            bytes: u32::from(first.bytes),
-            all_bytes: bytes,
+            address: first.address.value.and_then(|address| u32::try_from(address).ok()),
+            bytes: u32::from(first.bytes).min(WIDEST),
+            all_bytes: transfers.map(|transfer| u32::from(transfer.bytes)).sum(),
             store,
-            registers: registers(first).into_iter().filter_map(|register| self.register(register)).collect(),
+            registers: registers.filter_map(|register| self.register(register)).collect(),
         })
     }
 }
@@ -254,28 +247,4 @@ impl Accessed {
     fn may_be(&self, address: u32) -> bool {
         self.address.is_none_or(|first| address.wrapping_sub(first) < self.all_bytes)
     }
-}
-
-fn address(transfer: &Transfer, known: &super::replay::Registers) -> Option<u32> {
-    let base = match transfer.base {
-        Base::Constant(base) => base,
-        Base::Register(register) => known[usize::from(register)]?,
-    };
-    let offset = match transfer.offset {
-        Operand::Constant(offset) => offset,
-        Operand::Register(register, shift) => known[usize::from(register)]?.wrapping_shl(shift.into()),
-    };
-    Some(base.wrapping_add(offset))
-}
-
-fn registers(transfer: &Transfer) -> Vec<u8> {
-    let base = match transfer.base {
-        Base::Constant(_) => None,
-        Base::Register(register) => Some(register),
-    };
-    let offset = match transfer.offset {
-        Operand::Constant(_) => None,
-        Operand::Register(register, _) => Some(register),
-    };
-    base.into_iter().chain(offset).collect()
 }

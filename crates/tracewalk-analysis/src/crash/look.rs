@@ -1,19 +1,15 @@
 //! Everything known of a crash, and the evidence in it.
 
 use tracewalk::flow::{BranchKind, Ending};
-use tracewalk::ids::{Address, Exception, Isa};
-use tracewalk::isa::{self, Return};
+use tracewalk::ids::{Address, Exception};
+use tracewalk::isa::Return;
 
 use super::evidence::{Evidence, Holder, Role};
 use super::handlers::vector;
-use super::replay::{Registers, Step};
+use super::path::{LR, PC, Path, Registers, SP, Step};
 use super::state::{Snapshot, StackedFrame};
-use super::thumb::{Effect, LR, PC, SP};
-use super::trail::{self, Happened, Taken};
+use super::trail::{Happened, Taken};
 use crate::Code;
-
-/// The most instructions that are examined.
-const MOST_STEPS: usize = 1 << 13;
 
 /// Everything known of a crash.
 pub(super) struct Look<'a> {
@@ -28,27 +24,21 @@ pub(super) struct Look<'a> {
     /// The path before the exception.
     pub(super) before: &'a [&'a Happened],
     pub(super) states_return: bool,
-    /// The registers that the path proves.
-    pub(super) proven: Option<Registers>,
+    /// The uninterrupted run of instructions before the exception. What is proven of them is left out where a frame was saved that
+    /// contradicts the trace.
+    pub(super) path: &'a Path,
 }
 
 impl Look<'_> {
-    /// The uninterrupted run of instructions before the exception.
-    pub(super) fn steps(&self) -> Vec<Step> {
-        steps(self.before, self.code)
-    }
-
     /// The registers when the exception was taken, as far as they were saved.
     pub(super) fn end(&self) -> Registers {
         /// EXC_RETURN, bit 4: the frame has no floating-point registers.
         const BASIC_FRAME: u32 = 1 << 4;
         const ALIGNED: u32 = 1 << 9;
-        let mut end = self.proven.unwrap_or_default();
-        end[usize::from(PC)] = None;
         let Some(StackedFrame { address, words: [r0, r1, r2, r3, r12, link, _, status] }) = self.frame else {
-            return end;
+            return self.path.end();
         };
-        end = self.snapshot.registers;
+        let mut end = self.snapshot.registers;
         for (register, value) in [(0, r0), (1, r1), (2, r2), (3, r3), (12, r12), (LR, link)] {
             end[usize::from(register)] = Some(value);
         }
@@ -57,16 +47,6 @@ impl Look<'_> {
         end[usize::from(SP)] = Some(address.low_word().wrapping_add(bytes));
         end[usize::from(PC)] = None;
         end
-    }
-
-    /// A constant word: one in the executable part of the image.
-    pub(super) fn constant(&self, at: u32) -> Option<u32> {
-        let executed = self.taken.handler?;
-        let region = self.code.program.regions().iter().find(|region| {
-            executed.offset_from(region.start()).is_some_and(|offset| offset < region.bytes().len() as u64)
-        })?;
-        let offset = usize::try_from(Address::from(at).offset_from(region.start())?).ok()?;
-        region.bytes().get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 
     /// Whether the exception's place and the registers are only what the trace shows.
@@ -94,7 +74,7 @@ impl Look<'_> {
             ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "sp", "lr"];
         let name = *NAMES.get(usize::from(register))?;
         let Some(frame) = self.frame else {
-            let value = self.proven?[usize::from(register)]?;
+            let value = self.path.end()[usize::from(register)]?;
             return Some(Evidence::Proven { name, value });
         };
         let stacked = match register {
@@ -152,48 +132,10 @@ impl Look<'_> {
     }
 }
 
-/// The uninterrupted run of instructions at the end of these pieces.
-pub(super) fn steps(pieces: &[&Happened], code: &Code) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for piece in pieces.iter().rev() {
-        let block = match piece {
-            Happened::Ran(block) => block,
-            Happened::NoCode(_) if steps.is_empty() => continue,
-            _ => break,
-        };
-        let places = trail::instructions(block, code);
-        if places.is_empty() || steps.len() >= MOST_STEPS {
-            break;
-        }
-        let mut conditional = 0;
-        let mut of_block = Vec::new();
-        for place in places {
-            let Some(code) = code.program.code(place) else { return Vec::new() };
-            let Ok(instruction) = isa::classify(code, place, Isa::T32) else { return Vec::new() };
-            let bytes = code.get(..usize::from(instruction.bytes)).unwrap_or_default();
-            of_block.push(Step {
-                at: place.low_word(),
-                code: bytes.to_vec(),
-                effect: Effect::of(place.low_word(), code),
-                conditional: conditional > 0,
-                traced_at: Some(block.span.start),
-            });
-            conditional = if instruction.it_block > 0 {
-                instruction.it_block
-            } else {
-                u8::saturating_sub(conditional, 1)
-            };
-        }
-        steps.extend(of_block.into_iter().rev());
-    }
-    steps.reverse();
-    steps
-}
-
 /// The last of these instructions, to be listed.
-pub(super) fn listed(steps: &[Step]) -> Vec<Address> {
+pub(super) fn listed(path: &Path) -> Vec<Address> {
     const LISTED: usize = 8;
-    steps.iter().rev().take(LISTED).rev().map(|step| Address::from(step.at)).collect()
+    path.steps.iter().rev().take(LISTED).rev().map(|step| Address::from(step.at)).collect()
 }
 
 pub(super) fn instruction(role: Role, step: &Step) -> Evidence {

@@ -39,9 +39,9 @@ mod evidence;
 mod fault;
 mod handlers;
 mod look;
-mod replay;
+mod path;
+mod proven;
 mod state;
-mod thumb;
 mod trail;
 mod untraced;
 
@@ -54,13 +54,15 @@ use tracewalk::ids::{Address, Exception};
 use crate::analysis::FlowSink;
 use crate::record::FlowRecord;
 use crate::sink::Sink;
+use crate::values::ValueSetup;
 use crate::{Code, Section};
 pub use end::{Doubt, TraceEnd};
 use ending::{ending, frame, number, returns_to, stacked};
 pub use evidence::{Cause, CauseKind, Evidence, Holder, Role, Target};
 use handlers::{RESET, is_fault};
 use look::Look;
-pub use replay::Registers;
+use path::Path;
+use proven::Values;
 pub use state::{FaultStatus, Snapshot, StackedFrame, StatusRegister};
 use trail::{Happened, Taken, Trail};
 pub use trail::{PathItem, Running};
@@ -130,8 +132,8 @@ pub struct CrashRecorder {
     /// Whether the trace itself states where exceptions were taken, apart from the code that ran before.
     states_return: bool,
     trail: Trail,
-    /// What the path proves of the registers when each of the last exceptions was taken, the newest first.
-    proven: Vec<Registers>,
+    /// What is known of the processor without its path, to prove values.
+    setup: Option<ValueSetup>,
 }
 
 impl CrashRecorder {
@@ -139,7 +141,7 @@ impl CrashRecorder {
     /// do.
     #[must_use]
     pub fn new(code: Arc<Code>, states_return: bool) -> Self {
-        Self { trail: Trail::new(Arc::clone(&code)), code, states_return, proven: Vec::new() }
+        Self { trail: Trail::new(Arc::clone(&code)), code, states_return, setup: None }
     }
 
     /// Takes the next element.
@@ -171,6 +173,7 @@ impl CrashRecorder {
         // If the trace does not show the place, only the registers have it, and nothing can be proven of it.
         let shown_frame = frame.or_else(|| stacked(taken, snapshot).filter(|_| taken.returns_to.is_none()));
         let status = snapshot.fault_status();
+        let unproven = Path::default();
         let look = Look {
             code: &self.code,
             snapshot,
@@ -181,17 +184,15 @@ impl CrashRecorder {
             frame,
             before,
             states_return,
-            // Nothing is claimed against a frame that was saved.
-            proven: self
-                .proven_at(&pieces, index)
-                .filter(|_| frame.is_some() || stacked(taken, snapshot).is_none()),
+            path: &unproven,
         };
-        let steps = look.steps();
-        let last = look::listed(&steps);
+        let path = Path::of(before, &self.code, &self.values(&pieces, index, &look));
+        let look = Look { path: &path, ..look };
+        let last = look::listed(&path);
         let is_fault = exception.is_some_and(is_fault);
         let missing = [
             (Missing::Number, exception.is_none()),
-            (Missing::Path, steps.is_empty()),
+            (Missing::Path, path.steps.is_empty()),
             (Missing::Registers, snapshot.registers.iter().all(Option::is_none)),
             (Missing::Frame, shown_frame.is_none() && exception != Some(RESET)),
             (Missing::NoFaultStatus, is_fault && snapshot.is_baseline() == Some(true)),
@@ -207,15 +208,28 @@ impl CrashRecorder {
             stack: taken.stack.clone(),
             path: trail::folded(before),
             last,
-            cause: look.cause(steps),
+            cause: look.cause(),
             missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
         })
     }
 
-    /// The registers that the path proves when the exception at this index was taken, if any of them is.
-    fn proven_at(&self, pieces: &[&Happened], index: usize) -> Option<Registers> {
-        let later = pieces.get(index + 1..)?.iter().filter(|piece| matches!(piece, Happened::Taken(_)));
-        self.proven.get(later.count()).filter(|registers| registers.iter().any(Option::is_some)).copied()
+    /// What is proven of the pieces before the exception at this index.
+    fn values(&self, pieces: &[&Happened], index: usize, look: &Look<'_>) -> Values {
+        let Some(setup) = &self.setup else { return Values::default() };
+        match look.frame {
+            // Nothing ran at the address without code at which the exception was taken.
+            Some(frame) => {
+                let ran = pieces.get(..index).unwrap_or_default();
+                let ran = ran
+                    .split_last()
+                    .filter(|(last, _)| matches!(last, Happened::NoCode(_)))
+                    .map_or(ran, |it| it.1);
+                Values::of(ran, &self.code, proven::ending_at(setup, frame, &look.end()))
+            }
+            // Nothing is claimed against a frame that was saved.
+            None if stacked(look.taken, look.snapshot).is_some() => Values::default(),
+            None => Values::of(pieces, &self.code, setup.clone()),
+        }
     }
 
     /// The end of the trace, and whether the saved state of the processor can be of that moment.
@@ -228,6 +242,7 @@ impl CrashRecorder {
     fn by_registers(&self, pieces: &[&Happened], snapshot: &Snapshot) -> Option<Crash> {
         let number = snapshot.exception_number().filter(|number| is_fault(Exception::M(*number)))?;
         let taken = Taken::default();
+        let path = Path::of(pieces, &self.code, &Values::default());
         let look = Look {
             code: &self.code,
             snapshot,
@@ -238,7 +253,7 @@ impl CrashRecorder {
             frame: None,
             before: pieces,
             states_return: false,
-            proven: None,
+            path: &path,
         };
         let halted = snapshot.registers[15].map(Address::from);
         // Without the vector table, the trace may show that the processor was halted at a handler.
@@ -249,14 +264,13 @@ impl CrashRecorder {
         let handler = handlers::vector(&self.code, snapshot, number).map(|(_, handler)| handler);
         let handler = handler.or(entered.flatten().filter(|handler| Some(*handler) == halted));
         let frame = stacked(&Taken { handler, ..Taken::default() }, snapshot);
-        let steps = look.steps();
         // A trace that does not end in the handler may have ended long before the fault.
         let function = |at: Address| self.code.symbols.function(at).map(|function| function.start);
-        let ends_in = steps.last().and_then(|last| function(Address::from(last.at)));
+        let ends_in = path.steps.last().and_then(|last| function(Address::from(last.at)));
         let shows_handler =
             [handler, halted].into_iter().flatten().any(|at| ends_in.is_some() && function(at) == ends_in);
-        let (path, last) = match shows_handler {
-            true => (trail::folded(pieces), look::listed(&steps)),
+        let (shown, last) = match shows_handler {
+            true => (trail::folded(pieces), look::listed(&path)),
             false => (Vec::new(), Vec::new()),
         };
         let status = snapshot.fault_status();
@@ -275,7 +289,7 @@ impl CrashRecorder {
             status: status.registers(),
             frame,
             stack: Vec::new(),
-            path,
+            path: shown,
             last,
             cause: None,
             missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
@@ -290,17 +304,18 @@ pub struct CrashRecording {
 }
 
 impl CrashRecording {
-    /// Whether the last source ended in a fault whose cause is not known yet.
+    /// Whether values could prove a cause of how the last source ended.
     #[must_use]
-    pub fn lacks_cause(&self, snapshot: &Snapshot) -> bool {
-        let crash = self.sources.last().and_then(|(_, recorder)| recorder.finish(snapshot));
-        crash.is_some_and(|crash| crash.cause.is_none() && crash.at.is_some())
+    pub fn needs_values(&self, snapshot: &Snapshot) -> bool {
+        let ends =
+            |recorder: &CrashRecorder| ending(&recorder.trail.pieces(), &recorder.code, snapshot).is_some();
+        self.sources.last().is_some_and(|(_, recorder)| ends(recorder))
     }
 
-    /// States the registers that the last source's path proves when each of its last exceptions was taken, the newest first.
-    pub fn prove(&mut self, registers: Vec<Registers>) {
+    /// States what is known of the last source's processor without its path, to prove values.
+    pub fn prove(&mut self, setup: ValueSetup) {
         if let Some((_, recorder)) = self.sources.last_mut() {
-            recorder.proven = registers;
+            recorder.setup = Some(setup);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::span::StreamOffset;
@@ -27,8 +28,8 @@ pub(super) enum Happened {
     Returned,
     /// Execution reached an address without code in any image.
     NoCode(Address),
-    /// Execution was lost: the pieces before and after are unrelated.
-    Lost,
+    /// Execution was lost, or tracing began for a reason: the pieces before and after are unrelated.
+    Lost(Option<BeginReason>),
 }
 
 impl Happened {
@@ -37,7 +38,7 @@ impl Happened {
         match self {
             Self::Ran(block) => Some(block.start),
             Self::NoCode(at) => Some(*at),
-            Self::Taken(_) | Self::Returned | Self::Lost => None,
+            Self::Taken(_) | Self::Returned | Self::Lost(_) => None,
         }
     }
 }
@@ -137,10 +138,10 @@ impl Trail {
             Element::Block(block) => Some(Happened::Ran(*block)),
             Element::Gap(gap) => Some(match gap.reason {
                 GapReason::NoCode(at) if !gap.doubt => Happened::NoCode(at.address),
-                _ => Happened::Lost,
+                _ => Happened::Lost(None),
             }),
             Element::Event(event) => match event.kind {
-                EventKind::TraceOn(_) => Some(Happened::Lost),
+                EventKind::TraceOn(reason) => Some(Happened::Lost(Some(reason))),
                 EventKind::Exception { exception, preferred_return, handler } => {
                     Some(Happened::Taken(Taken {
                         exception,
@@ -202,7 +203,7 @@ impl Trail {
     /// The functions that were running when the trace ended, or when execution was lost if nothing ran after that.
     pub(super) fn at_end(&self) -> Vec<Running> {
         match self.happened.back() {
-            Some(Happened::Lost | Happened::NoCode(_)) => self.before_loss.clone(),
+            Some(Happened::Lost(_) | Happened::NoCode(_)) => self.before_loss.clone(),
             _ => self.running(None, 0),
         }
     }
@@ -252,7 +253,7 @@ fn path(pieces: &[&Happened], has_addresses: bool) -> Vec<PathItem> {
                 PathItem::Exception { exception: taken.exception, returns_to: taken.returns_to }
             }
             Happened::Returned => PathItem::ExceptionReturn,
-            Happened::Lost => PathItem::Unknown,
+            Happened::Lost(_) => PathItem::Unknown,
         };
         add(&mut path, item);
     }

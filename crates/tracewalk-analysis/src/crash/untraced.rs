@@ -17,6 +17,7 @@ use tracewalk::ids::{Address, Exception};
 
 use super::handlers::{is_fault, is_unhandled};
 use super::look::Look;
+use super::path::Path;
 use super::state::{ICSR, Snapshot};
 use super::trail::Taken;
 use super::{Crash, Missing};
@@ -69,7 +70,7 @@ impl Halted<'_> {
             frame: frame.map(|frame| frame.stacked),
             before: &[],
             states_return: false,
-            proven: None,
+            path: &Path::default(),
         };
         let cause = self.cause(&look);
         let status = snapshot.fault_status();

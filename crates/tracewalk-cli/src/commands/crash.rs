@@ -80,10 +80,7 @@ fn traced(
     let mut doubts = Vec::new();
     session.each_source(messages, |session, source| {
         let outcome = session.run_observed(source, how, &mut recording, messages)?;
-        if recording.lacks_cause(snapshot) {
-            let registers = session.proven_at_exceptions(source, &outcome.code, dump)?;
-            recording.prove(registers);
-        }
+        session.prove_crash(&mut recording, source, &outcome.code, (snapshot, dump))?;
         doubts.push(session.doubts_of_end(source, how, &outcome, messages)?);
         Ok::<(), Failure>(())
     })?;

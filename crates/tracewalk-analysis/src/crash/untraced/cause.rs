@@ -10,7 +10,7 @@ use super::Halted;
 use super::frame::THUMB;
 use crate::crash::evidence::{Cause, CauseKind, Evidence, Role};
 use crate::crash::look::{Look, frame_word, instruction};
-use crate::crash::replay::{Replay, Step};
+use crate::crash::path::Step;
 use crate::crash::state::{
     BFARVALID, DACCVIOL, DIVBYZERO, FORCED, IACCVIOL, IBUSERR, IMPRECISERR, MMARVALID, PRECISERR, STKOF,
     UNALIGNED, UNDEFINSTR,
@@ -73,7 +73,7 @@ impl Halted<'_> {
         let (at, frame) = look.taken.returns_to.zip(look.frame)?;
         let [.., status] = frame.words;
         self.code.symbols.function(at)?;
-        if status & THUMB == 0 || look.may_be_escalated_call(at, &nothing(look)) {
+        if status & THUMB == 0 || look.may_be_escalated_call(at) {
             return None;
         }
         let (known, step) = look.instruction(at)?;
@@ -92,10 +92,10 @@ impl Halted<'_> {
                 first % bytes != 0 || at.wrapping_sub(first).is_multiple_of(bytes)
             })
         };
-        let zero = step.effect.divides_by.is_some_and(|by| look.end()[usize::from(by)] == Some(0));
+        let zero = step.effect.divisor.is_some_and(|divisor| divisor.value == Some(0));
         let find = |flag: u32| match flag {
-            UNDEFINSTR if is_undefined => look.undefined(at, step, &nothing(look)),
-            UNDEFINSTR if reasons == UNDEFINSTR && step.effect.opaque => {
+            UNDEFINSTR if is_undefined => look.undefined(at, step),
+            UNDEFINSTR if reasons == UNDEFINSTR && step.may_be_undefined() => {
                 let kind = CauseKind::UndefinedInstruction { at, bytes: step.code.clone() };
                 Some(Cause { kind, proof: look.status_with(UNDEFINSTR)? })
             }
@@ -121,7 +121,7 @@ impl Halted<'_> {
     /// The instruction could not be fetched, and no other flag can be of this fault.
     fn fetching(&self, look: &Look<'_>, reasons: u32) -> Option<Cause> {
         let at = look.taken.returns_to?;
-        if look.may_be_escalated_call(at, &nothing(look)) {
+        if look.may_be_escalated_call(at) {
             return None;
         }
         let kind = CauseKind::FetchAbort { at, by_bus: reasons == IBUSERR };
@@ -134,7 +134,7 @@ impl Halted<'_> {
         let (raises, step) = self.executed(look)?;
         let at = look.taken.returns_to?;
         let mut cause = match raises {
-            Some(Raises::Undefined) => look.undefined(at, &step, &nothing(look)),
+            Some(Raises::Undefined) => look.undefined(at, &step),
             Some(_) => None,
             None => look.by_elimination(at, &step),
         }?;
@@ -158,9 +158,4 @@ impl Halted<'_> {
         let span = near.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
         span.is_some_and(|span| span.contains(&address.get()))
     }
-}
-
-/// What ran before the exception: nothing that is known.
-fn nothing(look: &Look<'_>) -> Replay {
-    Replay::new(Vec::new(), look.end(), &|_| None)
 }

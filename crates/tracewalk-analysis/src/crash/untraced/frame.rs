@@ -3,8 +3,8 @@
 use tracewalk::ids::Address;
 
 use super::Halted;
+use crate::crash::path::{LR, SP};
 use crate::crash::state::StackedFrame;
-use crate::crash::thumb::{LR, SP};
 
 /// A frame, and the value of EXC_RETURN that goes with it.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use tracewalk::program::Scope;
 use super::Halted;
 use super::frame::{ExceptionReturn, Frame};
 use crate::call_stack::FunctionId;
-use crate::crash::thumb::{LR, PC, SP};
+use crate::crash::path::{LR, PC, SP};
 use crate::crash::trail::Running;
 use crate::symbols::Extent;
 
