@@ -151,6 +151,8 @@ crash crash-m3 -mcpu=cortex-m3 -mthumb
 crash crash-m4 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16
 crash unproven-m0 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m0plus -mthumb
 crash unproven-m3 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m3 -mthumb
+crash hang-m0 -DOWN_SYSTICK_HANDLER -mcpu=cortex-m0plus -mthumb
+crash hang-m3 -DOWN_SYSTICK_HANDLER -mcpu=cortex-m3 -mthumb
 
 # Threads and a handler that compute in floating point. The program has its own Reset_Handler.
 float="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"

@@ -111,6 +111,18 @@ impl Image {
         }
     }
 
+    /// Whether an address is memory that can be written.
+    #[must_use]
+    pub fn is_memory(&self, address: u64) -> bool {
+        matches!(self.at(address), Contents::Memory(_))
+    }
+
+    /// Whether nothing changes the byte at an address.
+    #[must_use]
+    pub fn is_constant(&self, address: u64) -> bool {
+        matches!(self.at(address), Contents::Constant(_))
+    }
+
     /// The contents of an address.
     pub(crate) fn at(&self, address: u64) -> Contents {
         if let Some(byte) = byte(&self.constants, address) {

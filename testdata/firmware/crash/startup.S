@@ -20,7 +20,11 @@ vectors:
     .word 0, 0, 0, 0
     .word Default_Handler, Default_Handler
     .word 0
+#ifdef OWN_SYSTICK_HANDLER
+    .word Default_Handler, SysTick_Handler
+#else
     .word Default_Handler, Default_Handler
+#endif
     .rept 8
     .word Default_Handler
     .endr

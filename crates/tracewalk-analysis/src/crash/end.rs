@@ -10,6 +10,7 @@ use super::path::Path;
 use super::proven::Values;
 use super::state::Snapshot;
 use super::trail::{Happened, PathItem, Running, Taken, Trail, folded, folded_addresses};
+use super::waiting::Waiting;
 use super::{handlers, look};
 use crate::{Code, Gaps};
 
@@ -24,6 +25,8 @@ pub struct TraceEnd {
     pub last: Vec<Address>,
     /// The reasons to doubt the end.
     pub doubts: Vec<Doubt>,
+    /// The loop over a device's registers that the trace ends in.
+    pub polls: Option<Waiting>,
 }
 
 /// A reason to doubt how a program ended.
@@ -96,12 +99,23 @@ impl TraceEnd {
         let stack = trail.at_end();
         let doubts = elsewhere(&pieces, &stack, code, snapshot).into_iter().collect();
         let path = if code.program.is_empty() { folded_addresses(before) } else { folded(before) };
-        Self { path, last: look::listed(&Path::of(before, code, &Values::default())), stack, doubts }
+        Self {
+            path,
+            last: look::listed(&Path::of(before, code, &Values::default())),
+            stack,
+            doubts,
+            polls: None,
+        }
     }
 }
 
 /// Whether the registers contradict the end of the trace.
-fn elsewhere(pieces: &[&Happened], stack: &[Running], code: &Code, snapshot: &Snapshot) -> Option<Doubt> {
+pub(super) fn elsewhere(
+    pieces: &[&Happened],
+    stack: &[Running],
+    code: &Code,
+    snapshot: &Snapshot,
+) -> Option<Doubt> {
     let halted = Address::from(snapshot.registers[15]? & !1);
     if let Some(index) = ending(pieces, code, snapshot)
         && let Some(Happened::Taken(taken)) = pieces.get(index)

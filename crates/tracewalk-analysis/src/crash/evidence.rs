@@ -3,6 +3,9 @@
 use tracewalk::ids::{Address, Exception};
 use tracewalk::span::StreamOffset;
 
+use super::waiting::Waiting;
+use crate::call_stack::FunctionId;
+
 /// Why a program crashed, and the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
@@ -130,6 +133,30 @@ pub enum CauseKind {
         /// The least number of times that the loop ran.
         times: u64,
     },
+    /// The program stopped itself.
+    Stopped {
+        /// The instruction at which it goes on no more.
+        at: Address,
+        /// How it stopped.
+        how: Stop,
+        /// The function that stops the program.
+        function: Option<FunctionId>,
+        /// The call of that function, if the trace shows it.
+        called_from: Option<Address>,
+    },
+    /// The program waits in a loop for memory that nothing wrote while it waited.
+    Waiting(Waiting),
+}
+
+/// How a program stopped itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// In a loop that has no end.
+    EndlessLoop,
+    /// At a breakpoint in its code.
+    Breakpoint,
+    /// With a call of the debugger that ends the program.
+    Semihosting,
 }
 
 /// The content of a branch's target.
@@ -248,6 +275,8 @@ pub enum Role {
     Call,
     /// A handler's endless loop.
     Handler,
+    /// The instruction at which the program stopped itself.
+    Stop,
     /// The word that the branch's target was loaded from.
     Pointer,
     /// A fault status register.

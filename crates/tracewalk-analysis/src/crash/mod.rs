@@ -42,9 +42,12 @@ mod look;
 mod path;
 mod proven;
 mod state;
+mod stopped;
 mod trail;
 mod untraced;
+mod waiting;
 
+use std::cell::OnceCell;
 use std::io;
 use std::sync::Arc;
 
@@ -54,19 +57,22 @@ use tracewalk::ids::{Address, Exception};
 use crate::analysis::FlowSink;
 use crate::record::FlowRecord;
 use crate::sink::Sink;
-use crate::values::ValueSetup;
+use crate::values::{Profile, ValueSetup};
 use crate::{Code, Section};
 pub use end::{Doubt, TraceEnd};
 use ending::{ending, frame, number, returns_to, stacked};
-pub use evidence::{Cause, CauseKind, Evidence, Holder, Role, Target};
+pub use evidence::{Cause, CauseKind, Evidence, Holder, Role, Stop, Target};
 use handlers::{RESET, is_fault};
 use look::Look;
 use path::Path;
 use proven::Values;
 pub use state::{FaultStatus, Snapshot, StackedFrame, StatusRegister};
+use stopped::Stopped;
 use trail::{Happened, Taken, Trail};
 pub use trail::{PathItem, Running};
 pub use untraced::{Caller, Callers, Halted, NO_TRACE};
+use waiting::EndLoop;
+pub use waiting::{Waited, Waiting};
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +99,18 @@ pub struct Crash {
     pub cause: Option<Cause>,
     /// Missing information that might prove a cause.
     pub missing: Vec<Missing>,
+}
+
+impl Crash {
+    /// Whether no exception ended the program: it stopped itself, or waits.
+    #[must_use]
+    pub const fn is_without_exception(&self) -> bool {
+        let kind = match &self.cause {
+            Some(cause) => &cause.kind,
+            None => return false,
+        };
+        matches!(kind, CauseKind::Stopped { .. } | CauseKind::Waiting(_))
+    }
 }
 
 /// Missing information about a crash.
@@ -134,6 +152,8 @@ pub struct CrashRecorder {
     trail: Trail,
     /// What is known of the processor without its path, to prove values.
     setup: Option<ValueSetup>,
+    /// The loop that the trace ends in, once it was searched.
+    waits: OnceCell<Option<Waiting>>,
 }
 
 impl CrashRecorder {
@@ -141,7 +161,13 @@ impl CrashRecorder {
     /// do.
     #[must_use]
     pub fn new(code: Arc<Code>, states_return: bool) -> Self {
-        Self { trail: Trail::new(Arc::clone(&code)), code, states_return, setup: None }
+        Self {
+            trail: Trail::new(Arc::clone(&code)),
+            code,
+            states_return,
+            setup: None,
+            waits: OnceCell::new(),
+        }
     }
 
     /// Takes the next element.
@@ -155,7 +181,8 @@ impl CrashRecorder {
     pub fn finish(&self, snapshot: &Snapshot) -> Option<Crash> {
         let pieces = self.trail.pieces();
         let Some(index) = ending(&pieces, &self.code, snapshot) else {
-            return self.by_registers(&pieces, snapshot);
+            let by_registers = self.by_registers(&pieces, snapshot);
+            return by_registers.or_else(|| self.without_exception(&pieces, snapshot));
         };
         let Happened::Taken(taken) = pieces.get(index)? else { return None };
         let before = pieces.get(..index).unwrap_or_default();
@@ -235,7 +262,58 @@ impl CrashRecorder {
     /// The end of the trace, and whether the saved state of the processor can be of that moment.
     #[must_use]
     pub fn end(&self, snapshot: &Snapshot) -> TraceEnd {
-        TraceEnd::of(&self.trail, &self.code, snapshot)
+        let polls = self.waits(&self.trail.pieces()).filter(|waiting| waiting.is_on_device());
+        TraceEnd { polls: polls.cloned(), ..TraceEnd::of(&self.trail, &self.code, snapshot) }
+    }
+
+    /// The loop that the trace ends in, if it waits.
+    fn waits(&self, pieces: &[&Happened]) -> Option<&Waiting> {
+        let found = || {
+            let setup = self.setup.as_ref().filter(|setup| setup.profile == Profile::M)?;
+            let ends_in = EndLoop::of(pieces, &self.code)?;
+            let values = Values::of(pieces, &self.code, setup.clone());
+            ends_in.waiting(pieces, &self.code, &values, &setup.image)
+        };
+        self.waits.get_or_init(found).as_ref()
+    }
+
+    /// A program that goes on no more, although no exception ended it.
+    fn without_exception(&self, pieces: &[&Happened], snapshot: &Snapshot) -> Option<Crash> {
+        let setup = self.setup.as_ref().filter(|setup| setup.profile == Profile::M)?;
+        if end::elsewhere(pieces, &self.trail.at_end(), &self.code, snapshot).is_some() {
+            return None;
+        }
+        let (at, cause, stack) = match Stopped::of(pieces, &self.code, snapshot) {
+            Some(stopped) => {
+                let stack = self.trail.running(Some(stopped.at), 0);
+                let values = stopped.calls_debugger().then(|| Values::of(pieces, &self.code, setup.clone()));
+                let operation = values.and_then(|values| Path::of(pieces, &self.code, &values).end()[0]);
+                (stopped.at, stopped.cause(pieces, &stack, &self.code, operation)?, stack)
+            }
+            None => {
+                let waiting = self.waits(pieces).filter(|waiting| !waiting.is_on_device())?;
+                let stack = self.trail.running(Some(waiting.at), 0);
+                let is_idle =
+                    |running: &Running| running.function.name(&self.code).to_lowercase().contains("idle");
+                if stack.iter().any(is_idle) {
+                    return None;
+                }
+                (waiting.at, waiting.clone().cause(pieces, &self.code)?, stack)
+            }
+        };
+        Some(Crash {
+            exception: None,
+            numbered_by_registers: false,
+            at: Some(at),
+            handler: None,
+            status: Vec::new(),
+            frame: None,
+            stack,
+            path: trail::folded(pieces),
+            last: look::listed(&Path::of(pieces, &self.code, &Values::default())),
+            cause: Some(cause),
+            missing: Vec::new(),
+        })
     }
 
     /// A fault that only the registers show: its handler ran for so long that the trace lost everything before it.
@@ -307,8 +385,12 @@ impl CrashRecording {
     /// Whether values could prove a cause of how the last source ended.
     #[must_use]
     pub fn needs_values(&self, snapshot: &Snapshot) -> bool {
-        let ends =
-            |recorder: &CrashRecorder| ending(&recorder.trail.pieces(), &recorder.code, snapshot).is_some();
+        let ends = |recorder: &CrashRecorder| {
+            let (pieces, code) = (recorder.trail.pieces(), &recorder.code);
+            ending(&pieces, code, snapshot).is_some()
+                || Stopped::of(&pieces, code, snapshot).is_some()
+                || EndLoop::of(&pieces, code).is_some()
+        };
         self.sources.last().is_some_and(|(_, recorder)| ends(recorder))
     }
 

@@ -81,6 +81,15 @@ impl Step {
         })
     }
 
+    /// The instruction at an address, with the newest of these pieces that shows that it ran.
+    pub(super) fn ran(at: Address, pieces: &[&Happened], code: &Code) -> Option<Self> {
+        let traced_at = pieces.iter().rev().find_map(|piece| match piece {
+            Happened::Ran(block) if block.start <= at && at < block.end => Some(block.span.start),
+            _ => None,
+        });
+        Some(Self { traced_at, ..Self::read(at, code, false, &Registers::default())? })
+    }
+
     /// A register before it, if that is proven.
     pub(super) fn before(&self, register: u8) -> Option<u32> {
         word(*self.proven.before.as_ref()?.get(usize::from(register))?)

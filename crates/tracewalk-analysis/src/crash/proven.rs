@@ -51,6 +51,16 @@ impl Values {
         values
     }
 
+    /// The number of pieces.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// What is proven of the steps of a piece.
+    pub(super) fn piece(&self, piece: usize) -> &[(Step, Proven)] {
+        self.pieces.get(piece).map_or(&[], Vec::as_slice)
+    }
+
     /// What is proven of an instruction of a piece, by its number.
     pub(super) fn instruction(&self, piece: usize, number: usize) -> Option<(&Instruction, &Proven)> {
         let steps = self.pieces.get(piece)?.iter();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tracewalk::ids::{Address, Exception, TraceId};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::crash::{
-    Cause, CauseKind, Crash, Doubt, Evidence, NO_TRACE, PathItem, Running, Target, TraceEnd,
+    Cause, CauseKind, Crash, Doubt, Evidence, NO_TRACE, PathItem, Running, Target, TraceEnd, Waiting,
 };
 
 use super::{CrashReport, Source, words};
@@ -47,9 +47,9 @@ fn source_json(source: Source<'_>) -> Map<String, Value> {
     set("id", section.id.map(TraceId::get).into());
     set("protocol", Some(section.protocol).filter(|name| *name != NO_TRACE).into());
     set("number", section.number.into());
-    if !source.doubts().is_empty() {
-        let doubts = source.doubts().iter().map(|doubt| doubt_json(&section.code, doubt));
-        set("doubts", doubts.collect());
+    set("doubts", source.doubts().iter().map(|doubt| doubt_json(&section.code, doubt)).collect());
+    if let Some(polls) = source.polls() {
+        set("polls", polls_json(&section.code, polls));
     }
     if let Some(end) = source.shown_end() {
         set("trace_end", end_json(&section.code, end));
@@ -86,6 +86,32 @@ fn doubt_json(code: &Code, doubt: &Doubt) -> Value {
     value
 }
 
+/// The loop over a device's registers that the trace ends in.
+fn polls_json(code: &Code, polls: &Waiting) -> Value {
+    let mut value = waiting_json(code, polls);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("at".to_owned(), place(code, polls.at));
+        fields.insert("sentence".to_owned(), words::waiting(code, polls).into());
+    }
+    value
+}
+
+fn waiting_json(code: &Code, waiting: &Waiting) -> Value {
+    let on = waiting.on.iter().map(|waited| {
+        json!({
+            "address": address(waited.address), "bytes": waited.bytes,
+            "name": code.symbols.object(waited.address).map(|object| object.name),
+            "value": waited.value.map(word), "device": waited.is_device,
+            "stored_by": waited.stored_by.map(|at| place(code, at)),
+        })
+    });
+    let (start, last) = waiting.bounds;
+    json!({
+        "start": address(start), "last": address(last), "times": waiting.times,
+        "waits_for": on.collect::<Vec<_>>(),
+    })
+}
+
 /// What ran before execution could not be followed.
 fn end_json(code: &Code, end: &TraceEnd) -> Value {
     json!({
@@ -109,7 +135,7 @@ fn crash_json(code: &Code, crash: &Crash) -> Value {
             words::STACKED.iter().zip(frame.words).map(|(name, value)| ((*name).to_owned(), word(value)));
         Value::Object(words.collect())
     });
-    let mut fault = exception(code, crash.exception);
+    let mut fault = if crash.is_without_exception() { Value::Null } else { exception(code, crash.exception) };
     if let Some(fields) = fault.as_object_mut() {
         fields.insert("numbered_by_registers".to_owned(), crash.numbered_by_registers.into());
         fields.insert("handler".to_owned(), crash.handler.map(|at| place(code, at)).into());
@@ -255,6 +281,11 @@ fn kind_json(code: &Code, kind: &CauseKind) -> Value {
             "last": address(*last), "handler": at_place(handler),
             "reset": reset, "times": times,
         }),
+        CauseKind::Stopped { how, function, called_from, .. } => json!({
+            "how": words::stop_name(*how), "function": function.map(|function| function.name(code)),
+            "called_from": maybe(called_from),
+        }),
+        CauseKind::Waiting(waiting) => waiting_json(code, waiting),
         _ => json!({}),
     }
 }

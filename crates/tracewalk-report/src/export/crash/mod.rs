@@ -7,7 +7,9 @@ mod text;
 mod words;
 
 use tracewalk_analysis::Section;
-use tracewalk_analysis::crash::{Crash, CrashRecording, Doubt, NO_TRACE, PathItem, Snapshot, TraceEnd};
+use tracewalk_analysis::crash::{
+    Crash, CrashRecording, Doubt, NO_TRACE, PathItem, Snapshot, TraceEnd, Waiting,
+};
 
 pub use json::write_crash_json;
 pub use tables::CRASH_TABLES;
@@ -38,6 +40,11 @@ impl CrashReport {
     ) -> Self {
         let ends = recording.ends(snapshot, doubts);
         let mut report = Self { sources: recording.finish(snapshot), ends, complete, whole };
+        for ((_, crash), end) in report.sources.iter_mut().zip(&report.ends) {
+            // Only the end of a whole trace shows that a program goes on no more.
+            let is_certain = complete && whole && end.doubts.is_empty();
+            *crash = crash.take().filter(|crash| is_certain || !crash.is_without_exception());
+        }
         if !whole {
             report.doubt_hidden_ends();
         }
@@ -84,6 +91,12 @@ impl<'a> Source<'a> {
     /// The reasons to doubt the end.
     fn doubts(self) -> &'a [Doubt] {
         self.end.map_or(&[], |end| &end.doubts)
+    }
+
+    /// The loop over a device's registers that the trace ends in, if nothing casts doubt on the end.
+    fn polls(self) -> Option<&'a Waiting> {
+        let end = self.end.filter(|end| end.doubts.is_empty() && self.crash.is_none());
+        end.and_then(|end| end.polls.as_ref())
     }
 
     /// Whether nothing traced the program.

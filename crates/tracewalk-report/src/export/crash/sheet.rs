@@ -35,6 +35,9 @@ pub(super) fn parts(source: Source<'_>) -> Vec<Part> {
     let code = &*source.section.code;
     let mut parts = source.crash.map(|crash| of_crash(source, crash)).unwrap_or_default();
     let doubts = source.doubts().iter().map(|doubt| words::doubt(code, doubt)).collect();
+    if let Some(polls) = source.polls() {
+        parts.push(Part::sentences("End of the trace", vec![words::waiting(code, polls)]));
+    }
     // After the fault and its cause.
     parts.insert(parts.len().min(2), Part::sentences("Doubt", doubts));
     if let Some(TraceEnd { stack: running, path: ran, last, .. }) = source.shown_end() {
@@ -58,7 +61,7 @@ fn of_crash(source: Source<'_>, crash: &Crash) -> Vec<Part> {
     let missing = crash.missing.iter().map(|missing| words::missing(code, *missing));
     let proof = crash.cause.iter().flat_map(|cause| &cause.proof);
     vec![
-        columns("Fault", fault(code, crash)),
+        columns(if crash.is_without_exception() { "End" } else { "Fault" }, fault(code, crash)),
         sentences("Cause", vec![cause]),
         columns("Call stack", stack(code, &crash.stack)),
         columns("Last path", path(code, &crash.path)),
@@ -74,7 +77,11 @@ fn fault(code: &Code, crash: &Crash) -> Vec<String> {
         let known = code.symbols.function(at).is_some();
         format!(" at {at}{}", if known { format!(", {}", words::place(code, at)) } else { String::new() })
     });
-    lines.push(format!("{}{at}", words::exception(code, crash.exception)));
+    let what = match crash.is_without_exception() {
+        true => "no exception".to_owned(),
+        false => words::exception(code, crash.exception),
+    };
+    lines.push(format!("{what}{at}"));
     if let Some(at) = crash.at {
         let faulting = code.symbols.function(at).is_some() && code.program.code(at).is_some();
         lines.extend(match crash.last.last() {

@@ -2,7 +2,9 @@
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk_analysis::Code;
-use tracewalk_analysis::crash::{Cause, CauseKind, Doubt, Evidence, Holder, Missing, Role, Target};
+use tracewalk_analysis::crash::{
+    Cause, CauseKind, Doubt, Evidence, Holder, Missing, Role, Stop, Target, Waiting,
+};
 
 use super::super::text::instruction_text;
 
@@ -133,7 +135,47 @@ pub(super) fn sentence(code: &Code, cause: &Cause) -> String {
                 at_place(*start)
             )
         }
+        CauseKind::Stopped { at, how, function, called_from } => {
+            let who = function.map_or_else(|| "The program".to_owned(), |it| it.name(code).to_owned());
+            let how = match how {
+                Stop::EndlessLoop => "in a loop without an end at",
+                Stop::Breakpoint => "at the breakpoint",
+                Stop::Semihosting => "with the debugger's call at",
+            };
+            let called = called_from.map_or_else(String::new, |from| format!("; it was called by {}", at_place(from)));
+            format!("{who} stopped the program, {how} {}{called}.", at_place(*at))
+        }
+        CauseKind::Waiting(waiting) => self::waiting(code, waiting),
         _ => "The cause has no description in this format.".to_owned(),
+    }
+}
+
+/// What a loop waits for, as a sentence.
+pub(super) fn waiting(code: &Code, waiting: &Waiting) -> String {
+    let waited = waiting.on.iter().map(|waited| {
+        let value = waited.value.map_or_else(String::new, |value| format!(", which was 0x{value:x}"));
+        let what = data(code, waited.address);
+        let device = if waited.is_device { "the device register " } else { "" };
+        let stored = waited
+            .stored_by
+            .map_or_else(String::new, |by| format!(", and which {} had stored last", place(code, by)));
+        format!("{device}{what}{value}{stored}")
+    });
+    let waited = waited.collect::<Vec<_>>().join("; and for ");
+    let nothing = match waiting.is_on_device() {
+        true => "",
+        false => " Nothing that ran while it waited wrote there.",
+    };
+    let times = waiting.times;
+    format!("{} waited at least {times} times for {waited}.{nothing}", place(code, waiting.at))
+}
+
+/// How a program stopped itself, in JSON.
+pub(super) const fn stop_name(stop: Stop) -> &'static str {
+    match stop {
+        Stop::EndlessLoop => "endless_loop",
+        Stop::Breakpoint => "breakpoint",
+        Stop::Semihosting => "semihosting",
     }
 }
 
@@ -197,6 +239,7 @@ pub(super) const fn role_name(role: Role) -> &'static str {
         Role::Faulting => "faulting",
         Role::Call => "call",
         Role::Handler => "handler",
+        Role::Stop => "stop",
         Role::Pointer => "pointer",
         Role::Status => "fault status",
         Role::Cpuid => "CPUID",
@@ -263,6 +306,8 @@ pub(super) const fn cause_name(kind: &CauseKind) -> &'static str {
         CauseKind::BusFault { .. } | CauseKind::MemoryProtection { .. } => "bad_access",
         CauseKind::NoHandler { .. } => "missing_handler",
         CauseKind::Watchdog { .. } => "watchdog",
+        CauseKind::Stopped { .. } => "stopped",
+        CauseKind::Waiting(_) => "waiting",
         _ => "other",
     }
 }
@@ -281,7 +326,9 @@ pub(super) const fn cause_place(kind: &CauseKind) -> Option<Address> {
         | CauseKind::BusFault { at, .. }
         | CauseKind::MemoryProtection { at, .. }
         | CauseKind::NoHandler { handler: at, .. }
-        | CauseKind::Watchdog { stuck: (at, _), .. } => Some(*at),
+        | CauseKind::Watchdog { stuck: (at, _), .. }
+        | CauseKind::Stopped { at, .. }
+        | CauseKind::Waiting(Waiting { at, .. }) => Some(*at),
         _ => None,
     }
 }

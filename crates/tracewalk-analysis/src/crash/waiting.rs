@@ -1,0 +1,455 @@
+//! A loop at the end of a trace that waits: what decides whether it goes on, and what wrote that last.
+//!
+//! ```text
+//! the instructions at the end, without those of handlers that returned → the shortest body that repeats
+//! each conditional branch and computed jump of the body → the registers, flags and memory at the body's start that decide it
+//! a register that the body changes → what it is made of; if that is itself, the loop counts, and does not wait
+//! memory that decides → no store since the loop began, by the loop or by a handler, went there
+//! ```
+//!
+//! Devices change by themselves, so that a loop over them is reported, but is no cause.
+
+use std::collections::BTreeSet;
+
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::{self, Class};
+
+use super::evidence::{Cause, CauseKind, Evidence, Role};
+use super::look::instruction;
+use super::path::Step;
+use super::proven::Values;
+use super::trail::{self, Happened};
+use crate::Code;
+use crate::values::{Base, Image, Origin, Register};
+
+/// The fewest iterations of a loop that waits, and of one that is all that the trace has.
+const TIMES: usize = 100;
+const TIMES_ALONE: usize = 16;
+/// The most instructions of a body, and of all iterations.
+const LONGEST_BODY: usize = 1 << 11;
+const MOST: usize = 1 << 18;
+
+/// A loop that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The branch that decides whether it goes on.
+    pub at: Address,
+    /// The first and the last instruction, by address.
+    pub bounds: (Address, Address),
+    /// The least number of times that it ran.
+    pub times: u64,
+    /// The memory that decides whether it goes on.
+    pub on: Vec<Waited>,
+}
+
+/// Memory that a loop waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// The address.
+    pub address: Address,
+    /// The number of bytes.
+    pub bytes: u8,
+    /// What was loaded from there, if that is proven.
+    pub value: Option<u32>,
+    /// Whether it is no memory, but a device's register, which can change by itself.
+    pub is_device: bool,
+    /// The instruction that stored there last, if that is proven.
+    pub stored_by: Option<Address>,
+}
+
+/// The place of an instruction: its piece, its number there, and its address.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    piece: usize,
+    number: usize,
+    at: Address,
+}
+
+/// The loop at the end of some pieces.
+pub(super) struct EndLoop {
+    /// The places of the last iteration, oldest first.
+    body: Vec<Place>,
+    /// The first instruction of the first iteration.
+    first: Place,
+    times: usize,
+}
+
+impl EndLoop {
+    /// The loop that the pieces end in, if it ran often.
+    pub(super) fn of(pieces: &[&Happened], code: &Code) -> Option<Self> {
+        let places = newest(pieces, code);
+        let last = places.first()?.at;
+        let periods = (1..places.len().min(LONGEST_BODY)).filter(|period| places[*period].at == last);
+        let mut loops = periods.filter_map(|period| {
+            let repeats =
+                places.iter().zip(places.get(period..)?).take_while(|(one, other)| one.at == other.at);
+            let length = repeats.count() + period;
+            let times = length / period;
+            let is_all = length + period > places.len() && places.last()?.piece <= 1;
+            (times >= TIMES || is_all && times >= TIMES_ALONE).then(|| {
+                let body = places.iter().take(period).rev().copied().collect();
+                Some(Self { body, first: *places.get(times * period - 1)?, times })
+            })?
+        });
+        loops.next()
+    }
+
+    /// The first and the last instruction, by address.
+    fn bounds(&self) -> Option<(Address, Address)> {
+        let places = self.body.iter().map(|place| place.at);
+        Some((places.clone().min()?, places.max()?))
+    }
+
+    /// What the loop waits for; `None` if it does something, counts, or goes on in any case.
+    pub(super) fn waiting(
+        &self,
+        pieces: &[&Happened],
+        code: &Code,
+        values: &Values,
+        image: &Image,
+    ) -> Option<Waiting> {
+        let mut iteration = Iteration::new(image);
+        let mut conditional = 0;
+        for place in &self.body {
+            let bytes = code.program.code(place.at)?;
+            let classified = isa::classify(bytes, place.at, Isa::T32).ok()?;
+            // An idle loop waits for an interrupt, whichever comes.
+            if classified.class == Class::Wait || classified.raises.is_some() {
+                return None;
+            }
+            let step = Step::read(place.at, code, conditional > 0, &[None; 16])?;
+            let (_, proven) = values.instruction(place.piece, place.number)?;
+            let step = Step { proven: proven.clone(), ..step };
+            let branches = matches!(classified.class, Class::Direct(_) | Class::Indirect);
+            iteration.step(&step, conditional > 0, branches)?;
+            conditional = match classified.it_block {
+                0 => u8::saturating_sub(conditional, 1),
+                begins => begins,
+            };
+        }
+        let memory = iteration.resolved()?;
+        let at = iteration.decided_at.filter(|_| !memory.is_empty())?;
+        let waited = memory.into_iter().map(|(address, bytes)| {
+            let value = iteration.loaded.iter().rfind(|(at, ..)| *at == (address, bytes));
+            Waited {
+                address: Address::new(address),
+                bytes,
+                value: value.and_then(|(_, value)| u32::try_from((*value)?).ok()),
+                is_device: !image.is_memory(address),
+                stored_by: None,
+            }
+        });
+        let mut on = waited.collect::<Vec<_>>();
+        for waited in on.iter_mut().filter(|waited| !waited.is_device) {
+            self.is_unchanged(values, waited).then_some(())?;
+            let (stored_by, by_handler) = self.stores(pieces, values, waited);
+            // What a handler wrote may be written again.
+            (!by_handler).then_some(())?;
+            waited.stored_by = stored_by;
+        }
+        let times = u64::try_from(self.times).ok()?;
+        Some(Waiting { at, bounds: self.bounds()?, times, on })
+    }
+
+    /// Whether no step since the loop began stored to this memory, nor may have.
+    fn is_unchanged(&self, values: &Values, waited: &Waited) -> bool {
+        (self.first.piece..values.len()).all(|piece| {
+            let before = if piece == self.first.piece { self.first.number } else { 0 };
+            values.piece(piece).iter().skip(before).all(|(_, proven)| {
+                let mut stores = proven.accesses.iter().filter(|access| access.is_store);
+                !proven.may_store
+                    && stores.all(|store| store.address.is_some_and(|at| !waited.overlaps(at, store.bytes)))
+            })
+        })
+    }
+
+    /// The instruction that stored to this memory last before the loop, if that is proven, and whether a handler that returned ever did.
+    fn stores(&self, pieces: &[&Happened], values: &Values, waited: &Waited) -> (Option<Address>, bool) {
+        let (mut last, mut is_known, mut by_handler) = (None, true, false);
+        let mut depth = 0_usize;
+        for (piece, happened) in pieces.iter().enumerate().take(self.first.piece + 1).rev() {
+            match happened {
+                Happened::Returned => depth += 1,
+                Happened::Taken(_) => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let count = if piece == self.first.piece { self.first.number } else { usize::MAX };
+            for (step, proven) in values.piece(piece).iter().take(count).rev() {
+                is_known &= !proven.may_store;
+                for store in proven.accesses.iter().rev().filter(|access| access.is_store) {
+                    is_known &= store.address.is_some();
+                    if store.address.is_some_and(|at| waited.overlaps(at, store.bytes)) {
+                        by_handler |= depth > 0;
+                        if let crate::values::Step::Instruction(instruction) = step
+                            && is_known
+                        {
+                            last = Some(instruction.at.address);
+                        }
+                        is_known = false;
+                    }
+                }
+            }
+        }
+        (last, by_handler)
+    }
+}
+
+impl Waited {
+    fn overlaps(&self, address: u64, bytes: u8) -> bool {
+        let (start, end) = (self.address.get(), self.address.get() + u64::from(self.bytes));
+        start < address.saturating_add(bytes.into()) && address < end
+    }
+}
+
+impl Waiting {
+    /// Whether it waits for something that can change by itself.
+    #[must_use]
+    pub fn is_on_device(&self) -> bool {
+        self.on.iter().any(|waited| waited.is_device)
+    }
+
+    /// The cause of a program that goes on no more.
+    pub(super) fn cause(self, pieces: &[&Happened], code: &Code) -> Option<Cause> {
+        let (start, last) = self.bounds;
+        let mut proof = vec![Evidence::Repeated { start, last, times: self.times }];
+        let at = |at: Address| Step::ran(at, pieces, code);
+        proof.push(instruction(Role::Branch, &at(self.at)?));
+        for waited in &self.on {
+            proof.extend(code.symbols.object(waited.address).map(super::look::symbol));
+            if let Some(by) = waited.stored_by {
+                proof.push(instruction(Role::Store, &at(by)?));
+            }
+        }
+        Some(Cause { kind: CauseKind::Waiting(self), proof })
+    }
+}
+
+/// The instructions at the end that ran at one level: without the handlers that returned. Newest first.
+fn newest(pieces: &[&Happened], code: &Code) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut depth = 0_usize;
+    for (piece, happened) in pieces.iter().enumerate().rev() {
+        match happened {
+            Happened::Ran(block) if depth == 0 => {
+                let instructions = trail::instructions(block, code);
+                if instructions.is_empty() || places.len() > MOST {
+                    break;
+                }
+                let of_block = instructions.into_iter().enumerate().rev();
+                places.extend(of_block.map(|(number, at)| Place { piece, number, at }));
+            }
+            Happened::Ran(_) => {}
+            Happened::Returned => depth += 1,
+            Happened::Taken(taken) if depth > 0 => {
+                depth -= 1;
+                // Another thread may have gone on.
+                if depth == 0 && taken.returns_to != places.last().map(|place| place.at) {
+                    break;
+                }
+            }
+            Happened::Taken(_) | Happened::NoCode(_) | Happened::Lost(_) => break,
+        }
+    }
+    places
+}
+
+/// Memory by its address and its bytes.
+type Memory = (u64, u8);
+
+/// What a value depends on: registers and flags at the start of an iteration, and memory.
+#[derive(Clone, Debug, Default)]
+struct Depends {
+    registers: u32,
+    flags: u8,
+    memory: BTreeSet<Memory>,
+    /// It depends on something else.
+    on_other: bool,
+    /// It is this register at the start, plus a constant.
+    is: Option<(u8, u64)>,
+}
+
+impl Depends {
+    fn add(&mut self, other: &Self) {
+        self.registers |= other.registers;
+        self.flags |= other.flags;
+        self.memory.extend(&other.memory);
+        self.on_other |= other.on_other;
+        self.is = None;
+    }
+}
+
+/// One iteration of a loop.
+struct Iteration<'a> {
+    image: &'a Image,
+    registers: [Depends; 16],
+    flags: [Depends; 4],
+    stored: Vec<(Memory, Depends)>,
+    /// What was loaded.
+    loaded: Vec<(Memory, Option<u64>)>,
+    /// What decides which way the iteration goes.
+    decides: Depends,
+    decided_at: Option<Address>,
+}
+
+impl<'a> Iteration<'a> {
+    fn new(image: &'a Image) -> Self {
+        let number = |index: usize| u8::try_from(index).unwrap_or_default();
+        Self {
+            image,
+            registers: std::array::from_fn(|index| Depends {
+                registers: 1 << index,
+                is: Some((number(index), 0)),
+                ..Depends::default()
+            }),
+            flags: std::array::from_fn(|index| Depends { flags: 1 << index, ..Depends::default() }),
+            stored: Vec::new(),
+            loaded: Vec::new(),
+            decides: Depends::default(),
+            decided_at: None,
+        }
+    }
+
+    /// Takes the next instruction; `None` if it may change anything.
+    fn step(&mut self, step: &Step, is_conditional: bool, branches: bool) -> Option<()> {
+        let effect = &step.effect;
+        if effect.is_opaque {
+            return None;
+        }
+        let mut loaded = Vec::new();
+        for (number, access) in effect.accesses.iter().enumerate() {
+            let (address, value) = step.access(number);
+            let memory = address.map(|address| (u64::from(address), access.bytes));
+            if access.is_store {
+                let stored = self.value(access.value, &loaded);
+                self.stored.extend(memory.map(|memory| (memory, stored)));
+                loaded.push(Depends::default());
+            } else {
+                let mut found = self.load(memory);
+                let base = self.value(access.address, &loaded);
+                let is = found.is;
+                found.add(&base);
+                found.is = is;
+                self.loaded.extend(memory.map(|memory| (memory, value.map(u64::from))));
+                loaded.push(found);
+            }
+        }
+        let mut condition = Depends::default();
+        if is_conditional {
+            self.flags.iter().for_each(|flag| condition.add(flag));
+        }
+        for decision in [effect.decided_by, effect.target].into_iter().flatten() {
+            let decision = self.value(decision, &loaded);
+            if effect.decided_by.is_some() || !decision.memory.is_empty() {
+                self.decided_at = Some(Address::from(step.at));
+            }
+            self.decides.add(&decision);
+        }
+        if is_conditional && branches {
+            self.decides.add(&condition);
+            self.decided_at = Some(Address::from(step.at));
+        }
+        let flags = effect.flags.map(|flag| flag.map(|origin| self.value(origin, &loaded)));
+        let writes = effect.writes.iter().map(|(register, origin)| (*register, self.value(*origin, &loaded)));
+        let writes = writes.collect::<Vec<_>>();
+        for (old, new) in self.flags.iter_mut().zip(flags) {
+            if let Some(new) = new {
+                replace(old, new, is_conditional.then_some(&condition));
+            }
+        }
+        for (Register(number), new) in writes {
+            let old = self.registers.get_mut(usize::from(number))?;
+            replace(old, new, is_conditional.then_some(&condition));
+        }
+        Some(())
+    }
+
+    /// What a loaded value depends on, apart from its address.
+    fn load(&self, memory: Option<Memory>) -> Depends {
+        let Some((address, bytes)) = memory else { return Depends { on_other: true, ..Depends::default() } };
+        let overlaps =
+            |(at, size): &Memory| *at < address + u64::from(bytes) && address < at + u64::from(*size);
+        match self.stored.iter().rfind(|(stored, _)| overlaps(stored)) {
+            Some((stored, value)) if *stored == (address, bytes) => value.clone(),
+            Some(_) => Depends { on_other: true, ..Depends::default() },
+            None if self.image.is_constant(address) => Depends::default(),
+            None => Depends { memory: [(address, bytes)].into(), ..Depends::default() },
+        }
+    }
+
+    /// What a value depends on.
+    fn value(&self, origin: Origin, loaded: &[Depends]) -> Depends {
+        let mut depends = Depends { on_other: origin.on_other, ..Depends::default() };
+        let bits = |bits: u32, count: usize| (0..count).filter(move |bit| bits >> bit & 1 == 1);
+        bits(origin.registers, 16).filter_map(|it| self.registers.get(it)).for_each(|it| depends.add(it));
+        bits(origin.loads, 32).filter_map(|it| loaded.get(it)).for_each(|it| depends.add(it));
+        bits(origin.flags.into(), 4).filter_map(|it| self.flags.get(it)).for_each(|it| depends.add(it));
+        let is = match origin.is {
+            Some((Base::Register(Register(number)), plus)) => {
+                self.registers.get(usize::from(number)).and_then(|of| of.is).zip(Some(plus))
+            }
+            Some((Base::Load(load), plus)) => loaded.get(load).and_then(|of| of.is).zip(Some(plus)),
+            _ => None,
+        };
+        depends.is = is.map(|((register, by), plus)| (register, by.wrapping_add(plus) & u64::from(u32::MAX)));
+        depends
+    }
+
+    /// The memory that decides which way each iteration goes; `None` if something else does too.
+    fn resolved(&self) -> Option<BTreeSet<Memory>> {
+        let mut found = BTreeSet::new();
+        let mut done = (0_u32, 0_u8);
+        self.resolve(&self.decides, &mut found, (0, 0), &mut done).then_some(found)
+    }
+
+    /// Follows what a value depends on through earlier iterations. `open` are the registers and flags that are being followed, which would
+    /// depend on themselves.
+    fn resolve(
+        &self,
+        depends: &Depends,
+        found: &mut BTreeSet<Memory>,
+        open: (u32, u8),
+        done: &mut (u32, u8),
+    ) -> bool {
+        found.extend(&depends.memory);
+        let bits = |bits: u32| (0..32_u8).filter(move |bit| bits >> bit & 1 == 1);
+        let mut is_known = !depends.on_other;
+        for number in bits(depends.registers) {
+            let Some(after) = self.registers.get(usize::from(number)) else { return false };
+            if after.is == Some((number, 0)) {
+                continue;
+            }
+            let bit = 1_u32 << number;
+            is_known &= open.0 & bit == 0;
+            if is_known && done.0 & bit == 0 {
+                is_known &= self.resolve(after, found, (open.0 | bit, open.1), done);
+                done.0 |= bit;
+            }
+        }
+        for number in bits(depends.flags.into()) {
+            let Some(after) = self.flags.get(usize::from(number)) else { return false };
+            let bit = 1_u8 << number;
+            let is_kept =
+                after.flags == bit && after.registers == 0 && after.memory.is_empty() && !after.on_other;
+            if is_kept {
+                continue;
+            }
+            is_known &= open.1 & bit == 0;
+            if is_known && done.1 & bit == 0 {
+                is_known &= self.resolve(after, found, (open.0, open.1 | bit), done);
+                done.1 |= bit;
+            }
+        }
+        is_known
+    }
+}
+
+/// Replaces what a value depends on, or joins both if only a condition decides that.
+fn replace(old: &mut Depends, new: Depends, condition: Option<&Depends>) {
+    match condition {
+        None => *old = new,
+        Some(condition) => {
+            old.add(&new);
+            old.add(condition);
+        }
+    }
+}
