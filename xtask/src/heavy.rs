@@ -42,7 +42,8 @@ const CHECKS: &[(&str, &str)] = &[
     (
         "records",
         "testdata/firmware/build.sh && testdata/firmware/record.sh && testdata/firmware/record-crash.sh && \
-        git diff --exit-code --stat -- testdata/firmware testdata/crashes",
+        testdata/firmware/record-hang.sh && \
+        git diff --exit-code --stat -- testdata/firmware testdata/crashes testdata/hangs",
     ),
     (
         "dependencies",

@@ -1,6 +1,7 @@
 //! `crash` against crashes recorded in an emulator: its claims, their proofs, and that it claims nothing else.
 
 mod doubts;
+mod hangs;
 mod stack;
 mod untraced;
 pub(crate) mod truth;
@@ -98,26 +99,31 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
     }
 }
 
+/// A capture of a recorded program by this trace unit.
+fn generated(folder: &Path, name: &str, unit: &str) -> PathBuf {
+    let generator = assert_cmd::cargo::cargo_bin!("tracewalk").with_file_name("tracewalk-generate");
+    let capture = folder.join(format!("{name}-{}", &unit[..5]));
+    let record = program(name).with_file_name(name).with_extension("record");
+    let mut command = std::process::Command::new(generator);
+    command.args(["capture", "--protocol", unit, "--output"]).arg(&capture);
+    let made = command.arg("--record").arg(record).arg("--elf").arg(program(name)).output();
+    let made = made.expect("`cargo test --workspace` has built the generator");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    capture
+}
+
 /// Makes traces of some of these crashes, without what a debugger saved, and calls `each` with the capture.
 fn each_trace_alone(mut each: impl FnMut(&str, &Path, Option<(&str, &str)>)) {
     // Another fault could have been escalated to a HardFault at the same instruction.
     const UNPROVEN: [&str; 4] = ["m3-divide", "m4-divide", "m3-bus-fault", "m4-bus-fault"];
     let folder = tempfile::tempdir().unwrap();
-    let generator = assert_cmd::cargo::cargo_bin!("tracewalk").with_file_name("tracewalk-generate");
     for (name, kind, line, _) in SCENARIOS.iter().filter(|(name, ..)| !name.starts_with("m0")) {
         let expected = (!UNPROVEN.contains(name)).then_some((*kind, *line));
         let core = format!("etmv3,cpu=cortex-{}", &name[..2]);
         // Interrupt numbers of ETMv4 are others than the record's.
         let units = [core.as_str(), "etmv4,cpu=cortex-m33"];
         for unit in units.into_iter().take(if *kind == "missing_handler" { 1 } else { 2 }) {
-            let capture = folder.path().join(format!("{name}-{}", &unit[..5]));
-            let record = program(name).with_file_name(name).with_extension("record");
-            let mut command = std::process::Command::new(&generator);
-            command.args(["capture", "--protocol", unit, "--output"]).arg(&capture);
-            let made = command.arg("--record").arg(record).arg("--elf").arg(program(name)).output();
-            let made = made.expect("`cargo test --workspace` has built the generator");
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            each(name, &capture, expected);
+            each(name, &generated(folder.path(), name, unit), expected);
         }
     }
 }

@@ -83,8 +83,10 @@ static void NOINLINE wait_for_tick(void)
 void NOINLINE assertion_failed(const char *file, uint32_t line)
 {
     checksum = crc32((const uint8_t *)file, 4) + line;
-    for (;;)
+    for (;;) {
         HERE(in_assertion);
+        __asm__ volatile("nop");
+    }
 }
 
 void NOINLINE stop_with(uint32_t error)
@@ -148,8 +150,10 @@ int main(void)
         }
     case IDLE:
         start_ticks(3000);
-        for (;;)
+        for (;;) {
             HERE(in_idle);
+            __asm__ volatile("nop");
+        }
     case ASSERTION:
         checksum += checked(7);
         break;

@@ -285,14 +285,14 @@ impl CrashRecorder {
         }
         let (at, cause, stack) = match Stopped::of(pieces, &self.code, snapshot) {
             Some(stopped) => {
-                let stack = self.trail.running(Some(stopped.at), 0);
+                let stack = self.trail.running_at(stopped.at);
                 let values = stopped.calls_debugger().then(|| Values::of(pieces, &self.code, setup.clone()));
                 let operation = values.and_then(|values| Path::of(pieces, &self.code, &values).end()[0]);
                 (stopped.at, stopped.cause(pieces, &stack, &self.code, operation)?, stack)
             }
             None => {
                 let waiting = self.waits(pieces).filter(|waiting| !waiting.is_on_device())?;
-                let stack = self.trail.running(Some(waiting.at), 0);
+                let stack = self.trail.running_at(waiting.at);
                 let is_idle =
                     |running: &Running| running.function.name(&self.code).to_lowercase().contains("idle");
                 if stack.iter().any(is_idle) {

@@ -248,8 +248,8 @@ impl Path {
     pub(super) fn saved(&self, register: u8, address: u32) -> Option<Store> {
         let stores = |index: usize| {
             let step = self.steps.get(index)?;
-            let found = step.effect.stores().filter_map(|(number, _)| self.store(index, number));
-            found.filter(|store| store.register == Some(register) && store.address == address).last()
+            let mut found = step.effect.stores().filter_map(|(number, _)| self.store(index, number));
+            found.rfind(|store| store.register == Some(register) && store.address == address)
         };
         (0..self.steps.len()).rev().find_map(stores)
     }

@@ -47,11 +47,10 @@ impl Stopped {
             _ => Some(block.end),
         };
         let halted = snapshot.registers[15].map(|at| Address::from(at & !1));
-        if let Some(at) = next.filter(|next| returns_to(*next, code)) {
+        if let Some(body) = next.and_then(|next| endless(next, code)) {
             // The last instruction that ran is one of the loop, unless that has only begun.
-            let is_in_loop = walk(at, code).any(|(place, ..)| place == block.last);
-            let is_there =
-                is_in_loop || halted.is_some_and(|halted| walk(at, code).any(|(place, ..)| place == halted));
+            let is_there = body.contains(&block.last) || halted.is_some_and(|halted| body.contains(&halted));
+            let at = body.into_iter().min()?;
             return is_there.then_some(Self { at, how: Stop::EndlessLoop });
         }
         let at = if breakpoint(block.last, code).is_some() {
@@ -118,9 +117,11 @@ fn walk(from: Address, code: &Code) -> impl Iterator<Item = (Address, isa::Instr
     std::iter::from_fn(step).take(MOST)
 }
 
-/// Whether execution comes back to a place whatever happens, without a call.
-fn returns_to(at: Address, code: &Code) -> bool {
-    walk(at, code).skip(1).any(|(place, _)| place == at)
+/// The instructions of the loop that a place is in, if execution comes back to it whatever happens, without a call.
+fn endless(from: Address, code: &Code) -> Option<Vec<Address>> {
+    let places = walk(from, code).map(|(place, _)| place).collect::<Vec<_>>();
+    let again = places.iter().skip(1).position(|place| *place == from)?;
+    Some(places.into_iter().take(again + 1).collect())
 }
 
 /// The kind of breakpoint at a place, if one is there.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::program::Scope;
 use tracewalk::span::StreamOffset;
 
 use crate::call_stack::{FrameKind, FunctionId, Unobserved};
@@ -196,6 +197,37 @@ impl Trail {
                 FrameKind::Exception(interruption) => interruption.returns_to,
                 FrameKind::Root => None,
             };
+        }
+        running
+    }
+
+    /// The functions that are running if execution has gone on to `at` since: the last instruction may have called or entered a function of
+    /// which nothing has run.
+    pub(super) fn running_at(&self, at: Address) -> Vec<Running> {
+        let mut running = self.running(None, 0);
+        let symbols = &self.stack.code().symbols;
+        let (Some(entered), Some(innermost)) = (symbols.function(at), running.first_mut()) else {
+            return running;
+        };
+        let known = match innermost.function {
+            FunctionId::Named(start, scope) => Some((start, scope)),
+            _ => None,
+        };
+        match known {
+            Some((start, _)) if start == entered.start => innermost.at = Some(at),
+            _ => {
+                let scope = known.map_or(Scope::EVERYWHERE, |(_, scope)| scope);
+                let function = FunctionId::Named(entered.start, scope);
+                let calls = matches!(
+                    self.happened.back(),
+                    Some(Happened::Ran(Block { ending: Ending::Branch { link: true, taken: true, .. }, .. }))
+                );
+                if calls {
+                    running.insert(0, Running { function, at: Some(at), handles: None });
+                } else {
+                    *innermost = Running { function, at: Some(at), ..*innermost };
+                }
+            }
         }
         running
     }

@@ -75,9 +75,20 @@ pub(super) struct EndLoop {
 }
 
 impl EndLoop {
-    /// The loop that the pieces end in, if it ran often.
+    /// The loop that the pieces end in, if it ran often, or that a handler interrupted which has run for a short time since.
     pub(super) fn of(pieces: &[&Happened], code: &Code) -> Option<Self> {
-        let places = newest(pieces, code);
+        /// The most pieces of the handler.
+        const SHORT: usize = 64;
+        Self::at_end(pieces, code).or_else(|| {
+            let start = pieces.len().saturating_sub(SHORT);
+            let mut newest = pieces.get(start..)?.iter();
+            let taken = newest.rposition(|piece| matches!(piece, Happened::Taken(_)))?;
+            Self::at_end(pieces.get(..start + taken)?, code)
+        })
+    }
+
+    fn at_end(pieces: &[&Happened], code: &Code) -> Option<Self> {
+        let (places, is_whole) = newest(pieces, code);
         let last = places.first()?.at;
         let periods = (1..places.len().min(LONGEST_BODY)).filter(|period| places[*period].at == last);
         let mut loops = periods.filter_map(|period| {
@@ -85,7 +96,7 @@ impl EndLoop {
                 places.iter().zip(places.get(period..)?).take_while(|(one, other)| one.at == other.at);
             let length = repeats.count() + period;
             let times = length / period;
-            let is_all = length + period > places.len() && places.last()?.piece <= 1;
+            let is_all = length + period > places.len() && is_whole;
             (times >= TIMES || is_all && times >= TIMES_ALONE).then(|| {
                 let body = places.iter().take(period).rev().copied().collect();
                 Some(Self { body, first: *places.get(times * period - 1)?, times })
@@ -224,8 +235,9 @@ impl Waiting {
     }
 }
 
-/// The instructions at the end that ran at one level: without the handlers that returned. Newest first.
-fn newest(pieces: &[&Happened], code: &Code) -> Vec<Place> {
+/// The instructions at the end that ran at one level: without the handlers that returned. Newest first; and whether that is all that the trace
+/// has.
+fn newest(pieces: &[&Happened], code: &Code) -> (Vec<Place>, bool) {
     let mut places: Vec<Place> = Vec::new();
     let mut depth = 0_usize;
     for (piece, happened) in pieces.iter().enumerate().rev() {
@@ -233,7 +245,7 @@ fn newest(pieces: &[&Happened], code: &Code) -> Vec<Place> {
             Happened::Ran(block) if depth == 0 => {
                 let instructions = trail::instructions(block, code);
                 if instructions.is_empty() || places.len() > MOST {
-                    break;
+                    return (places, false);
                 }
                 let of_block = instructions.into_iter().enumerate().rev();
                 places.extend(of_block.map(|(number, at)| Place { piece, number, at }));
@@ -244,13 +256,13 @@ fn newest(pieces: &[&Happened], code: &Code) -> Vec<Place> {
                 depth -= 1;
                 // Another thread may have gone on.
                 if depth == 0 && taken.returns_to != places.last().map(|place| place.at) {
-                    break;
+                    return (places, false);
                 }
             }
-            Happened::Taken(_) | Happened::NoCode(_) | Happened::Lost(_) => break,
+            Happened::Taken(_) | Happened::NoCode(_) | Happened::Lost(_) => return (places, piece == 0),
         }
     }
-    places
+    (places, true)
 }
 
 /// Memory by its address and its bytes.

@@ -106,11 +106,6 @@ impl<'i> Near<'i> {
         Self { setup, code, cursor: index.cursor(), steps: index.totals().steps, stretch: Stretch::default() }
     }
 
-    /// The step at which an exception was taken, by its number from 0.
-    pub fn exception(&mut self, number: u64) -> Option<u64> {
-        self.cursor.seek_exception(number).then(|| self.cursor.current().map(|here| here.step)).flatten()
-    }
-
     /// The registers before a step. Those that are not proven are `None`.
     pub fn registers(&mut self, step: u64) -> Registers {
         self.proven(step).and_then(|proven| proven.before.as_deref().copied()).unwrap_or([None; 32])

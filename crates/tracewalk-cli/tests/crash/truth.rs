@@ -32,6 +32,8 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let (core, kind) = name.split_once('-').unwrap();
     let program = match kind {
         "overwritten" | "unsaved" | "cleared" | "escalated" => "unproven",
+        "wait" | "wait-with-ticks" | "wait-for-device" | "timeout" | "ticks" | "idle" | "assertion"
+        | "breakpoint" => "hang",
         "thread-divide" | "handler-return" | "thread-bus-fault" | "thread-undefined" => "float",
         _ => "crash",
     };
@@ -48,6 +50,11 @@ fn of(value: &Value, key: &str) -> u32 {
 
 impl Truth {
     pub(crate) fn read(name: &str) -> Self {
+        Self::of(name, &crashes().join(name).join("crash.log"))
+    }
+
+    /// The evidence of a recorded program with this log.
+    pub(crate) fn of(name: &str, log: &Path) -> Self {
         let record = crashes().join(format!("../firmware/crash/{name}.record"));
         let record = std::fs::read_to_string(record).unwrap();
         let record = record.lines().skip(2).filter_map(|line| {
@@ -69,7 +76,7 @@ impl Truth {
             memory: BTreeMap::new(),
             registers: BTreeMap::new(),
         };
-        truth.read_log(&std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap());
+        truth.read_log(&std::fs::read_to_string(log).unwrap());
         truth
     }
 
