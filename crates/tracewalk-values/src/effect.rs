@@ -340,3 +340,72 @@ impl Machine for Reader {
         value.is.filter(|(base, _)| *base == Base::Zero).map(|(_, value)| value & 1 == 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracewalk::ids::{Address, Location};
+
+    fn effect(code: &[u8], registers: &[(usize, u64)]) -> Effect {
+        let half = |at: usize| u32::from(u16::from_le_bytes([code[at], code[at + 1]]));
+        let instruction = Instruction {
+            at: Location::new(Address::new(0x100), Isa::T32),
+            code: if code.len() == 4 { half(0) << 16 | half(2) } else { half(0) },
+            bytes: u8::try_from(code.len()).unwrap(),
+            executed: None,
+            next: None,
+        };
+        let mut known = [None; 32];
+        registers.iter().for_each(|(register, value)| known[*register] = Some(*value));
+        Effect::of(&instruction, false, &known)
+    }
+
+    #[test]
+    fn pushes_and_pops_move_the_stack_pointer() {
+        // push {r4, lr}; pop {r4, pc}
+        let push = effect(&[0x10, 0xb5], &[(13, 0x2000_0100)]);
+        let stored = push.stores().map(|(_, store)| (store.address.value, store.value.copied()));
+        let stored = stored.collect::<Vec<_>>();
+        assert_eq!(stored, [(Some(0x2000_00f8), Some(Register(4))), (Some(0x2000_00fc), Some(Register::LR))]);
+        let moved = |by: u64| Some((Base::Register(Register::SP), by & 0xffff_ffff));
+        assert_eq!(push.written(Register::SP).unwrap().is, moved(8_u64.wrapping_neg()));
+        let pop = effect(&[0x10, 0xbd], &[]);
+        assert_eq!(
+            (pop.target.unwrap().loaded(), pop.written(Register(4)).unwrap().loaded()),
+            (Some(1), Some(0))
+        );
+        assert_eq!(pop.written(Register::SP).unwrap().is, moved(8));
+    }
+
+    #[test]
+    fn loads_have_their_addresses() {
+        // ldr r3, [pc, #28]; ldr r3, [r3, #64]; ldr.w r0, [r1, r2, lsl #2]
+        let literal = effect(&[0x07, 0x4b], &[]);
+        assert_eq!(literal.accesses[0].address.is, Some((Base::Zero, 0x120)));
+        let load = effect(&[0x1b, 0x6c], &[(3, 0x1000)]);
+        assert_eq!(
+            (load.accesses[0].address.value, load.accesses[0].address.registers),
+            (Some(0x1040), 1 << 3)
+        );
+        let scaled = effect(&[0x51, 0xf8, 0x22, 0x00], &[(1, 0x1000), (2, 3)]);
+        let address = scaled.accesses[0].address;
+        assert_eq!((address.value, address.registers), (Some(0x100c), 1 << 1 | 1 << 2));
+    }
+
+    #[test]
+    fn branches_depend_on_flags_registers_or_loads() {
+        // beq; cbz r2; bx r3; tst r1, r3, which keeps the overflow flag
+        assert_eq!(effect(&[0xfc, 0xd0], &[]).decided_by.unwrap().flags, ZERO);
+        assert_eq!(effect(&[0x02, 0xb1], &[]).decided_by.unwrap().registers, 1 << 2);
+        assert_eq!(effect(&[0x18, 0x47], &[]).target.unwrap().copied(), Some(Register(3)));
+        let [_, zero, _, overflow] = effect(&[0x19, 0x42], &[]).flags;
+        assert_eq!((zero.unwrap().registers, overflow), (1 << 1 | 1 << 3, None));
+    }
+
+    #[test]
+    fn divisors_and_unknown_instructions_are_noted() {
+        // udiv r0, r1, r2; an instruction that is not modelled (SRS)
+        assert_eq!(effect(&[0xb1, 0xfb, 0xf2, 0xf0], &[(2, 0)]).divisor.unwrap().value, Some(0));
+        assert!(effect(&[0x2d, 0xe8, 0x13, 0xc0], &[]).is_opaque);
+    }
+}

@@ -7,7 +7,8 @@ use tracewalk::isa::{self, Class, Raises};
 
 use super::evidence::{Cause, CauseKind, Evidence, Role, Stop};
 use super::look::instruction;
-use super::path::Step;
+use super::path::{Path, Step};
+use super::proven::Values;
 use super::state::Snapshot;
 use super::trail::{Happened, Running};
 use crate::Code;
@@ -79,10 +80,16 @@ impl Stopped {
     ) -> Option<Cause> {
         /// SYS_EXIT and SYS_EXIT_EXTENDED (Semihosting for AArch32 and AArch64, 2.0).
         const EXITS: [u32; 2] = [0x18, 0x20];
-        let named = |running: &Running| is_stop(running.function.name(code).as_ref());
-        let index = stack.iter().take(INNERMOST).rposition(named);
+        let is = |index: usize, wanted: &dyn Fn(&str) -> bool| {
+            stack.get(index).is_some_and(|running| wanted(running.function.name(code).as_ref()))
+        };
+        // Rust's own functions call the one that panics.
+        let is_of_core = |index: &usize| is(*index, &|name| name.starts_with("core::"));
+        let index = (0..INNERMOST).rev().find(|index| is(*index, &is_stop));
+        let index = index.and_then(|index| (index + 1..).take_while(is_of_core).last().or(Some(index)));
         let is_stop = match (self.how, operation) {
-            (Stop::EndlessLoop, _) | (Stop::Semihosting, None) => index.is_some(),
+            (Stop::EndlessLoop, _) => index.is_some() || is_masked(self.at, pieces, code),
+            (Stop::Semihosting, None) => index.is_some(),
             (Stop::Semihosting, Some(operation)) => EXITS.contains(&operation),
             (Stop::Breakpoint, _) => true,
         };
@@ -124,6 +131,24 @@ fn endless(from: Address, code: &Code) -> Option<Vec<Address>> {
     Some(places.into_iter().take(again + 1).collect())
 }
 
+/// Whether interrupts were masked right before a loop, so that none can end it.
+fn is_masked(start: Address, pieces: &[&Happened], code: &Code) -> bool {
+    /// The most instructions between both.
+    const NEAR: usize = 16;
+    let path = Path::of(pieces, code, &Values::default());
+    let before =
+        path.steps.iter().rev().skip_while(|step| walk(start, code).any(|(at, ..)| at.low_word() == step.at));
+    let changes = before.take(NEAR).find_map(|step| match step.code.as_slice() {
+        // CPSID i, CPSIE i (DDI 0403E, B5.2.1).
+        [0x72, 0xb6] => Some(true),
+        [0x62, 0xb6] => Some(false),
+        // MSR BASEPRI (DDI 0403E, B5.2.3).
+        [0x80..=0x8f, 0xf3, 0x11 | 0x12, 0x88] => Some(true),
+        _ => None,
+    });
+    changes == Some(true)
+}
+
 /// The kind of breakpoint at a place, if one is there.
 fn breakpoint(at: Address, code: &Code) -> Option<Stop> {
     /// The number of a semihosting call in BKPT.
@@ -136,7 +161,9 @@ fn breakpoint(at: Address, code: &Code) -> Option<Stop> {
 
 /// Whether a function is there to stop the program, by its name.
 fn is_stop(name: &str) -> bool {
-    const PARTS: [&str; 9] = [
+    const PARTS: [&str; 11] = [
+        "unwrap_failed",
+        "expect_failed",
         "assert",
         "panic",
         "abort",
@@ -147,7 +174,8 @@ fn is_stop(name: &str) -> bool {
         "default_handler",
         "error_handler",
     ];
-    const WHOLE: [&str; 5] = ["exit", "sys_exit", "kill", "rust_begin_unwind", "unhandled_exception"];
+    const WHOLE: [&str; 8] =
+        ["exit", "sys_exit", "kill", "rust_begin_unwind", "unhandled_exception", "die", "halt", "hang"];
     let name = name.to_ascii_lowercase();
     PARTS.iter().any(|part| name.contains(part)) || WHOLE.contains(&name.trim_start_matches('_'))
 }

@@ -23,7 +23,7 @@ use crate::Code;
 use crate::values::{Base, Image, Origin, Register};
 
 /// The fewest iterations of a loop that waits, and of one that is all that the trace has.
-const TIMES: usize = 100;
+const TIMES: usize = 64;
 const TIMES_ALONE: usize = 16;
 /// The most instructions of a body, and of all iterations.
 const LONGEST_BODY: usize = 1 << 11;
@@ -158,6 +158,8 @@ impl EndLoop {
             (!by_handler).then_some(())?;
             waited.stored_by = stored_by;
         }
+        // A variable rather than the place of a pointer to it.
+        on.sort_by_key(|waited| code.symbols.object(waited.address).is_none());
         let times = u64::try_from(self.times).ok()?;
         Some(Waiting { at, bounds: self.bounds()?, times, on })
     }
