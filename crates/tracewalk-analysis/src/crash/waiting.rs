@@ -67,8 +67,10 @@ struct Place {
 
 /// The loop at the end of some pieces.
 pub(super) struct EndLoop {
-    /// The places of the last iteration, oldest first.
-    body: Vec<Place>,
+    /// The places of the last two iterations, oldest first.
+    newest: Vec<Place>,
+    /// The number of instructions of an iteration.
+    period: usize,
     /// The first instruction of the first iteration.
     first: Place,
     times: usize,
@@ -98,8 +100,8 @@ impl EndLoop {
             let times = length / period;
             let is_all = length + period > places.len() && is_whole;
             (times >= TIMES || is_all && times >= TIMES_ALONE).then(|| {
-                let body = places.iter().take(period).rev().copied().collect();
-                Some(Self { body, first: *places.get(times * period - 1)?, times })
+                let newest = places.iter().take(2 * period).rev().copied().collect();
+                Some(Self { newest, period, first: *places.get(times * period - 1)?, times })
             })?
         });
         loops.next()
@@ -107,7 +109,7 @@ impl EndLoop {
 
     /// The first and the last instruction, by address.
     fn bounds(&self) -> Option<(Address, Address)> {
-        let places = self.body.iter().map(|place| place.at);
+        let places = self.newest.iter().map(|place| place.at);
         Some((places.clone().min()?, places.max()?))
     }
 
@@ -119,20 +121,40 @@ impl EndLoop {
         values: &Values,
         image: &Image,
     ) -> Option<Waiting> {
+        /// The most instructions that are read.
+        const MOST: usize = 1 << 16;
+        // An iteration that begins in the middle of a function would depend on what the one before saved on the stack.
+        let starts = (0..self.period).rev().take(MOST / self.period + 1);
+        let bodies = starts.filter_map(|start| self.newest.get(start..start + self.period));
+        bodies.filter_map(|body| self.waiting_by(body, (pieces, code), values, image)).next()
+    }
+
+    /// The same by an iteration that begins at any of its instructions.
+    fn waiting_by(
+        &self,
+        body: &[Place],
+        (pieces, code): (&[&Happened], &Code),
+        values: &Values,
+        image: &Image,
+    ) -> Option<Waiting> {
         let mut iteration = Iteration::new(image);
         let mut conditional = 0;
-        for place in &self.body {
+        // The body may begin in an IT block.
+        let begins = body.iter().map(|place| (place, false));
+        for (place, is_in_iteration) in begins.chain(body.iter().map(|place| (place, true))) {
             let bytes = code.program.code(place.at)?;
             let classified = isa::classify(bytes, place.at, Isa::T32).ok()?;
             // An idle loop waits for an interrupt, whichever comes.
             if classified.class == Class::Wait || classified.raises.is_some() {
                 return None;
             }
-            let step = Step::read(place.at, code, conditional > 0, &[None; 16])?;
-            let (_, proven) = values.instruction(place.piece, place.number)?;
-            let step = Step { proven: proven.clone(), ..step };
-            let branches = matches!(classified.class, Class::Direct(_) | Class::Indirect);
-            iteration.step(&step, conditional > 0, branches)?;
+            if is_in_iteration {
+                let step = Step::read(place.at, code, conditional > 0, &[None; 16])?;
+                let (_, proven) = values.instruction(place.piece, place.number)?;
+                let step = Step { proven: proven.clone(), ..step };
+                let branches = matches!(classified.class, Class::Direct(_) | Class::Indirect);
+                iteration.step(&step, conditional > 0, branches)?;
+            }
             conditional = match classified.it_block {
                 0 => u8::saturating_sub(conditional, 1),
                 begins => begins,
