@@ -1,5 +1,5 @@
-//! Which tasks a source ran, by all evidence: call stacks, reports of a DWT, and values that the path proves. Other analyses can be
-//! told of the tasks as a trace with context IDs would tell them.
+//! Which tasks a source ran, by all evidence: call stacks, reports of a DWT, and values that the path proves. Other analyses can
+//! receive these tasks as if the trace had context IDs.
 
 use std::collections::VecDeque;
 use std::io;

@@ -9,12 +9,13 @@ const FIRST: [&str; 1] = ["Program"];
 const LAST: [&str; 4] = ["Output", "Cache", "Capture", "Recording"];
 
 /// Options that `-h` leaves out: those for rare captures and occasions.
-const RARE: [&str; 31] = [
+const RARE: [&str; 32] = [
     "registers",
     "wire",
     "by_run",
     "roots",
     "strict",
+    "tasks",
     "memory",
     "idle",
     "channels",

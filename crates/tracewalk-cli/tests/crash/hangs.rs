@@ -7,8 +7,11 @@ use serde_json::Value;
 use super::truth::{Truth, crashes, program};
 use super::{generated, json, stated};
 
-/// Each program's name, the kind of the cause with the line of its place and that of the call, by `crash/hang.c`.
-const PROGRAMS: [(&str, Option<(&str, u64, Option<u64>)>); 8] = [
+/// The kind of a cause with the line of its place and that of the call.
+type Cause = (&'static str, u64, Option<u64>);
+
+/// Each program's name with its cause, by `crash/hang.c`.
+const PROGRAMS: [(&str, Option<Cause>); 8] = [
     ("wait", Some(("waiting", 57, None))),
     ("wait-with-ticks", Some(("waiting", 57, None))),
     ("wait-for-device", None),
