@@ -313,3 +313,61 @@ fn a_watched_pointer_distinguishes_tasks_of_a_trace_without_its_beginning() {
         }
     }
 }
+
+/// What a command prints about a capture whose tasks are proven.
+fn with_proven_tasks(command: &str, format: &str, capture: &Path) -> String {
+    let outcome = run([command, "--quiet", "--tasks", "proven", "--format", format, capture.to_str().unwrap()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    outcome.stdout
+}
+
+/// Call stacks alone would not distinguish tasks of one function, nor name them.
+#[test]
+fn profiles_and_timelines_have_the_proven_tasks() {
+    for (kernel, _) in KERNELS {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = capture(folder.path(), kernel, UNITS[0].0, &[]);
+        let truth = Truth::of(kernel);
+
+        let profile: Value = serde_json::from_str(&with_proven_tasks("profile", "json", &capture)).unwrap();
+        let binaries = rows(&profile, "tables").iter().find(|table| table["name"] == "binaries").unwrap();
+        let found = rows(binaries, "rows").iter();
+        let mut found = found.filter_map(|row| Some((row["task"].as_str()?, row["self"].as_u64()?))).collect::<Vec<_>>();
+        // The handler that starts the first task runs before it.
+        found.retain(|(task, _)| *task != "task 1");
+        let figures = truth.figures(0).into_iter().filter(|(task, _)| *task != 0);
+        let mut expected = figures.map(|(task, [instructions, ..])| (truth.tasks[&task].1.as_str(), instructions)).collect::<Vec<_>>();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{kernel}");
+
+        let timeline = with_proven_tasks("timeline", "csv", &capture);
+        let spans = timeline.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let mut found = spans.filter(|span| span[4] == "task").map(|span| (span[7].parse().unwrap(), span[5])).collect::<Vec<_>>();
+        let name = |task| Some(truth.tasks[&task].1.as_str()).filter(|name| !name.is_empty()).unwrap_or("task 1");
+        let mut expected = truth.runs.iter().map(|run| (run.start, name(run.task))).collect::<Vec<_>>();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{kernel}");
+    }
+}
+
+/// A name for a number holds for the task with this number, in each command.
+#[test]
+fn stated_names_are_the_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(folder.path(), KERNELS[0].0, UNITS[0].0, &[]);
+    let names = |stated: &[&str]| {
+        let arguments = ["tasks", "--quiet", "--format", "json", capture.to_str().unwrap()];
+        let outcome = run(arguments.iter().chain(stated));
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        rows(&document, "tasks").iter().map(|row| row["name"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let mut expected = names(&[]);
+    let renamed = names(&["--tasks", "3=Boss,1=before"]);
+    let place = expected.iter().position(|name| name.as_deref() == Some("supervisor")).unwrap();
+    (expected[place], expected[0]) = (Some("Boss".to_owned()), Some("before".to_owned()));
+    assert_eq!(renamed, expected);
+    let refused = run(["tasks", "--tasks", "three=Boss", capture.to_str().unwrap()]);
+    assert_eq!((refused.status, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+}
