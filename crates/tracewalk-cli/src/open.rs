@@ -90,8 +90,9 @@ fn open(
     let mut session = match place(args)? {
         None => Session::open_kept(request, keep, messages)?,
         Some(place) => {
-            // Provenance needs a hash of all bytes.
-            let begin = if messages.records() { Begin::Whole } else { begin };
+            // Provenance needs a hash of all bytes, and proofs follow the trace more than once.
+            let is_whole = messages.records() || request.stated.proves_tasks;
+            let begin = if is_whole { Begin::Whole } else { begin };
             let arrival = arrive(place, args, messages)?;
             Session::open_arriving(request, arrival, begin, messages)?
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tracewalk_generate::path::{Path as Executed, Step};
 use tracewalk_generate::{elf, record::Record};
 
-use crate::support::run;
+use crate::support::{run, tracewalk};
 
 /// The builds of the program, and the addresses of their current-task pointers.
 const KERNELS: [(&str, u64); 2] = [("kernel-f", 0x2100_0000), ("kernel-z", 0x2100_0008)];
@@ -370,4 +370,23 @@ fn stated_names_are_the_tasks() {
     assert_eq!(renamed, expected);
     let refused = run(["tasks", "--tasks", "three=Boss", capture.to_str().unwrap()]);
     assert_eq!((refused.status, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    let nowhere = run(["flow", "--tasks", "proven", capture.to_str().unwrap()]);
+    assert_eq!((nowhere.status, nowhere.stdout.as_str()), (2, ""), "{}", nowhere.stderr);
+}
+
+/// Proofs follow a trace several times, but bytes from a pipe come once.
+#[test]
+fn a_piped_trace_has_the_tasks_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(folder.path(), KERNELS[0].0, UNITS[0].0, &[]);
+    let trace = std::fs::read(folder.path().join("trace.bin")).unwrap();
+    let elf = firmware(KERNELS[0].0, "elf");
+    for command in ["tasks", "interrupts"] {
+        let stated = [command, "--quiet", "--tasks", "proven", "--format", "json"];
+        let file = run(stated.into_iter().chain([capture.to_str().unwrap()]));
+        let source = ["-", "--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--image", elf.to_str().unwrap()];
+        let piped = tracewalk().args(stated).args(source).write_stdin(trace.clone()).output().unwrap();
+        let problem = String::from_utf8_lossy(&piped.stderr);
+        assert_eq!((piped.status.code(), String::from_utf8_lossy(&piped.stdout)), (Some(0), file.stdout.into()), "{problem}");
+    }
 }

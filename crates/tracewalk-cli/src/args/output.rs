@@ -10,6 +10,7 @@ use tracewalk_report::formats::{formats_of_file, registries};
 
 use super::Cli;
 use super::built_in::refuse;
+use super::capture::StatedTask;
 
 /// The formats that write one table.
 const OF_TABLES: [&str; 2] = ["csv", "parquet"];
@@ -19,14 +20,20 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// If an argument is wrong, an output's extension contradicts `--format`, or `--table` has no effect.
+    /// If an argument is wrong, an output's extension contradicts `--format`, or `--table` or `--tasks proven` has no effect.
     pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut arguments = arguments.into_iter().collect::<Vec<_>>();
         let mut command = Self::arranged();
         let mut matches = command.try_get_matches_from_mut(&arguments)?;
         if let Some((name, chosen)) = matches.subcommand() {
             let judged = format_of_output(name, chosen).and_then(|format| {
-                if table_is_written(chosen, format) { Ok(format) } else { Err(NO_TABLE.to_owned()) }
+                if !table_is_written(chosen, format) {
+                    return Err(NO_TABLE.to_owned());
+                }
+                if TASKS_BY_PROOF.contains(&name) || !asks_for_proven_tasks(chosen) {
+                    return Ok(format);
+                }
+                Err(format!("--tasks proven is for {}; leave it out", TASKS_BY_PROOF.join(", ")))
             });
             match judged {
                 Ok(None) => {}
@@ -48,6 +55,14 @@ impl Cli {
 }
 
 const NO_TABLE: &str = "--table is for --format csv and --format parquet; add one of them";
+
+/// The commands with figures for tasks.
+const TASKS_BY_PROOF: [&str; 4] = ["tasks", "profile", "timeline", "interrupts"];
+
+fn asks_for_proven_tasks(chosen: &ArgMatches) -> bool {
+    let stated = chosen.try_get_many::<StatedTask>("tasks").ok().flatten();
+    stated.is_some_and(|mut stated| stated.any(|task| matches!(task, StatedTask::Proven)))
+}
 
 /// The format that the extension of the output states, unless `--format` does; an error if they contradict each other. `None` if
 /// there are several outputs, each with a format of its own.

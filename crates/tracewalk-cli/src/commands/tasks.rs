@@ -27,7 +27,8 @@ impl Task for Tasks {
     /// Follows each source's tasks.
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         messages.measure(self.work);
-        let mut session = open::live(&self.follow.capture, messages)?;
+        // The trace is followed more than once.
+        let mut session = open::whole_trace(&self.follow.capture, messages)?;
         let how = self.follow.how(self.work.threads, messages);
         let mut sources = Vec::new();
         session.each_source(messages, |session, source| {
