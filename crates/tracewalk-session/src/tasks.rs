@@ -55,13 +55,14 @@ impl Session {
 }
 
 impl Session {
-    /// The turns of a source's tasks, if the caller wants them from all evidence. Programs that are loaded from now on name the tasks.
-    pub(crate) fn turns(&mut self, source: &Source, how: &Follow) -> Result<Option<Turns>, RunError> {
+    /// The turns of a source's tasks; none unless the caller wants them from all evidence. Programs that are loaded from now on name
+    /// the tasks.
+    pub(crate) fn turns(&mut self, source: &Source, how: &Follow) -> Result<Turns, RunError> {
         if !self.request.stated.proves_tasks || self.is_live() {
-            return Ok(None);
+            return Ok(Turns::default());
         }
         let found = self.tasks(source, how, None, &Notices::default())?.found;
-        let Some(first) = found.switches.first() else { return Ok(None) };
+        let Some(first) = found.switches.first() else { return Ok(Turns::default()) };
         let is_same = |other: &Source| (other.buffer, other.id) == (source.buffer, source.id);
         let of_source = self.sources.iter().position(is_same).unwrap_or(0);
         let context = |task: Task| match task {
@@ -78,7 +79,7 @@ impl Session {
         let later = found.switches.iter().map(|switch| (switch.at, switch.to));
         let turns = std::iter::once((0, first.from)).chain(later);
         let turns = turns.map(|(at, task)| (at, task.and_then(context).unwrap_or(UNRESOLVED)));
-        Ok(Some(Turns { turns: turns.collect(), instructions: 0, now: None }))
+        Ok(Turns { turns: turns.collect(), ..Turns::default() })
     }
 }
 
@@ -91,7 +92,7 @@ fn context_of(source: usize, number: u32) -> ContextId {
 }
 
 /// When tasks begin to run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Turns {
     /// For each turn, the number of instructions before it.
     turns: VecDeque<(u64, ContextId)>,

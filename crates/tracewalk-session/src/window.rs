@@ -166,20 +166,7 @@ impl View {
         analysis: A,
         observer: &dyn Observer,
     ) -> Result<Outcome<A::Found>, RunError> {
-        match session.turns(source, how)? {
-            Some(turns) => self.watch(session, source, how, Stating { analysis, turns }, observer),
-            None => self.watch(session, source, how, analysis, observer),
-        }
-    }
-
-    fn watch<A: Analysis>(
-        &self,
-        session: &mut Session,
-        source: &Source,
-        how: &Follow,
-        analysis: A,
-        observer: &dyn Observer,
-    ) -> Result<Outcome<A::Found>, RunError> {
+        let analysis = Stating { analysis, turns: session.turns(source, how)? };
         if self.stated.is_none() && self.window == Window::default() {
             return session.run_observed(source, how, analysis, observer);
         }
