@@ -146,31 +146,8 @@ pub trait ValueSink {
     }
 }
 
-impl<S: ValueSink + ?Sized> ValueSink for &mut S {
-    fn section(&mut self, section: &Section) -> io::Result<()> {
-        (**self).section(section)
-    }
-
-    fn element(&mut self, record: &FlowRecord) -> io::Result<()> {
-        (**self).element(record)
-    }
-
-    fn pass(&mut self, record: &FlowRecord) {
-        (**self).pass(record);
-    }
-
-    fn step(&mut self, at: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
-        (**self).step(at, step, proven)
-    }
-
-    fn end_section(&mut self, summary: &ValueSummary) -> io::Result<()> {
-        (**self).end_section(summary)
-    }
-}
-
 /// Proves the values of one source's flow, and hands them on.
-#[derive(Debug)]
-pub struct Proving<S> {
+pub struct Proving<'a> {
     setup: Option<ValueSetup>,
     code: Option<CodeInContext>,
     walk: Walk,
@@ -180,21 +157,20 @@ pub struct Proving<S> {
     from_begin: bool,
     notes_registers: bool,
     steps: Vec<Step>,
-    waiting: Waiting<S>,
+    waiting: Waiting<'a>,
 }
 
 /// Elements that wait for their steps.
-#[derive(Debug)]
-struct Waiting<S> {
-    sink: S,
+struct Waiting<'a> {
+    sink: &'a mut dyn ValueSink,
     /// Elements, each with the number of its steps that are still to come, and whether it was handed on.
     elements: VecDeque<(FlowRecord, usize, bool)>,
     error: Option<io::Error>,
 }
 
-impl<S: ValueSink> Proving<S> {
+impl<'a> Proving<'a> {
     /// Proves values of a source that is set up like this.
-    pub fn new(setup: ValueSetup, sink: S) -> Self {
+    pub fn new(setup: ValueSetup, sink: &'a mut dyn ValueSink) -> Self {
         let walk = Walk::new(setup.states_conditions, setup.profile == Profile::M);
         let waiting = Waiting { sink, elements: VecDeque::new(), error: None };
         Self {
@@ -300,7 +276,7 @@ fn straight(program: &Program, place: &mut Location, to: Address) -> Option<Vec<
     Some(steps)
 }
 
-impl<S: ValueSink> Waiting<S> {
+impl Waiting<'_> {
     fn step(&mut self, step: &Step, proven: &Proven) {
         self.flush();
         // Steps after the last element are of no element.
@@ -328,7 +304,7 @@ impl<S: ValueSink> Waiting<S> {
     }
 }
 
-impl<S: ValueSink> Sink<FlowRecord> for Proving<S> {
+impl Sink<FlowRecord> for Proving<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.code = Some(CodeInContext::new(section.code.clone()));
         self.waiting.sink.section(section)
@@ -364,4 +340,4 @@ impl<S: ValueSink> Sink<FlowRecord> for Proving<S> {
     }
 }
 
-impl<S: ValueSink> FlowSink for Proving<S> {}
+impl FlowSink for Proving<'_> {}

@@ -37,9 +37,8 @@ pub struct Possible {
 }
 
 /// Hands on the steps that are searched.
-#[derive(Debug)]
-pub struct Searching<S> {
-    inner: S,
+pub struct Searching<'a> {
+    inner: &'a mut dyn ValueSink,
     searches: Vec<Search>,
     element: Option<FlowRecord>,
     possible: Possible,
@@ -85,9 +84,9 @@ fn stores_to(bytes: &Range<u64>, proven: &Proven) -> Option<bool> {
     found
 }
 
-impl<S: ValueSink> Searching<S> {
+impl<'a> Searching<'a> {
     /// Hands on to `inner` the steps that any of these searches finds, or everything if nothing is searched.
-    pub fn new(inner: S, searches: Vec<Search>) -> Self {
+    pub fn new(inner: &'a mut dyn ValueSink, searches: Vec<Search>) -> Self {
         Self { inner, searches, element: None, possible: Possible::default() }
     }
 
@@ -97,7 +96,7 @@ impl<S: ValueSink> Searching<S> {
     }
 }
 
-impl<S: ValueSink> ValueSink for Searching<S> {
+impl ValueSink for Searching<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.inner.section(section)
     }

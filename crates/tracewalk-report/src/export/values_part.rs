@@ -13,16 +13,14 @@ use tracewalk_analysis::{Code, Phase, Section, Windowed};
 use super::Selection;
 
 /// Hands on the last instructions of each source.
-#[derive(Debug)]
-pub struct LastValues<S> {
-    inner: S,
+pub struct LastValues<'a> {
+    inner: &'a mut dyn ValueSink,
     tail: Tail,
 }
 
 /// Hands on a part of each source.
-#[derive(Debug)]
-pub struct ValuesExcerpt<S> {
-    inner: S,
+pub struct ValuesExcerpt<'a> {
+    inner: &'a mut dyn ValueSink,
     selection: Selection,
     windowed: Windowed,
     tail: Tail,
@@ -45,7 +43,7 @@ impl Held {
         matches!(self, Self::Step(_, Step::Instruction(_), _)) as u64
     }
 
-    fn hand_on(&self, sink: &mut impl ValueSink) -> io::Result<()> {
+    fn hand_on(&self, sink: &mut dyn ValueSink) -> io::Result<()> {
         match self {
             Self::Element(record) => sink.element(record),
             Self::Step(at, step, proven) => sink.step(*at, step, proven),
@@ -66,7 +64,7 @@ impl Tail {
         Self { most, held: VecDeque::new(), instructions: 0 }
     }
 
-    fn push(&mut self, held: Held, sink: &mut impl ValueSink) {
+    fn push(&mut self, held: Held, sink: &mut dyn ValueSink) {
         self.instructions += held.instructions();
         self.held.push_back(held);
         while let Some(oldest) = self.held.front()
@@ -80,26 +78,26 @@ impl Tail {
         }
     }
 
-    fn release(&mut self, sink: &mut impl ValueSink) -> io::Result<()> {
+    fn release(&mut self, sink: &mut dyn ValueSink) -> io::Result<()> {
         self.instructions = 0;
         self.held.drain(..).try_for_each(|held| held.hand_on(sink))
     }
 }
 
-impl<S: ValueSink> LastValues<S> {
+impl<'a> LastValues<'a> {
     /// Hands on the last `instructions` instructions to `inner`.
-    pub const fn new(inner: S, instructions: u64) -> Self {
+    pub fn new(inner: &'a mut dyn ValueSink, instructions: u64) -> Self {
         Self { inner, tail: Tail::new(instructions) }
     }
 }
 
-impl<S: ValueSink> ValueSink for LastValues<S> {
+impl ValueSink for LastValues<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.inner.section(section)
     }
 
     fn element(&mut self, record: &FlowRecord) -> io::Result<()> {
-        self.tail.push(Held::Element(*record), &mut self.inner);
+        self.tail.push(Held::Element(*record), self.inner);
         Ok(())
     }
 
@@ -108,19 +106,19 @@ impl<S: ValueSink> ValueSink for LastValues<S> {
     }
 
     fn step(&mut self, at: CaptureOffset, step: &Step, proven: &Proven) -> io::Result<()> {
-        self.tail.push(Held::Step(at, *step, proven.clone()), &mut self.inner);
+        self.tail.push(Held::Step(at, *step, proven.clone()), self.inner);
         Ok(())
     }
 
     fn end_section(&mut self, summary: &ValueSummary) -> io::Result<()> {
-        self.tail.release(&mut self.inner)?;
+        self.tail.release(self.inner)?;
         self.inner.end_section(summary)
     }
 }
 
-impl<S: ValueSink> ValuesExcerpt<S> {
+impl<'a> ValuesExcerpt<'a> {
     /// Hands on the part to `inner`.
-    pub fn new(inner: S, selection: Selection) -> Self {
+    pub fn new(inner: &'a mut dyn ValueSink, selection: Selection) -> Self {
         let windowed = selection.window.begin(&Arc::new(Code::unknown()));
         let (tail, left) = (Tail::new(selection.before), selection.at_most);
         Self { inner, selection, windowed, tail, phase: Phase::Before, left, rest: None }
@@ -128,11 +126,11 @@ impl<S: ValueSink> ValuesExcerpt<S> {
 
     fn take(&mut self, held: Held) -> io::Result<()> {
         match self.phase {
-            Phase::Before => self.tail.push(held, &mut self.inner),
+            Phase::Before => self.tail.push(held, self.inner),
             Phase::Inside if self.left != Some(0) => {
-                self.tail.release(&mut self.inner)?;
+                self.tail.release(self.inner)?;
                 self.left = self.left.map(|left| left - held.instructions());
-                held.hand_on(&mut self.inner)?;
+                held.hand_on(self.inner)?;
             }
             Phase::Inside | Phase::After => {}
         }
@@ -140,7 +138,7 @@ impl<S: ValueSink> ValuesExcerpt<S> {
     }
 }
 
-impl<S: ValueSink> ValueSink for ValuesExcerpt<S> {
+impl ValueSink for ValuesExcerpt<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.windowed = self.selection.window.begin(&section.code);
         self.tail = Tail::new(self.selection.before);
