@@ -99,6 +99,24 @@ fn the_order_of_conditions_is_that_of_llvm_covs_vectors() {
     }
 }
 
+/// The counts are those of the corpus' own reader of mappings.
+#[tracewalk_corpus::test]
+fn statements_have_the_code_that_runs_when_the_decision_is_true() {
+    let bodies =
+        PROGRAMS.map(|program| found(program).iter().filter(|decision| decision.body.is_some()).count());
+    assert_eq!(bodies, [35, 8, 11, 10, 8, 17]);
+    let place = |line, column| Place { line, column };
+    // A `for`, whose body comes after the increment, and an `if` without braces.
+    for (program, decision, start, end) in [
+        ("proto", place(95, 26), place(95, 63), place(98, 6)),
+        ("json", place(86, 9), place(87, 9), place(87, 17)),
+    ] {
+        let all = found(program);
+        let body = all.iter().find(|found| found.range.start == decision).unwrap().body;
+        assert_eq!(body, Some(SourceRange { start, end }));
+    }
+}
+
 #[tracewalk_corpus::test]
 fn an_object_cut_anywhere_is_an_error_or_has_the_same_decisions() {
     let whole = object("lexer");
