@@ -36,6 +36,7 @@ mod contradictions;
 pub mod counts;
 pub mod coverage;
 pub mod crash;
+pub mod decisions;
 pub mod diff;
 pub mod drive;
 mod gaps;

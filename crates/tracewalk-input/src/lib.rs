@@ -7,6 +7,7 @@
 //! capture  trace bytes and their description: a plain file, a capture.toml, a snapshot directory
 //! image    ELF files and raw memory dumps → the program's memory, and the origin of each part
 //! svd      a chip's description → the names of its interrupts
+//! decisions  objects of a shadow compile → decisions and conditions of the source
 //! symbols  ELF files → functions, instruction sets, source lines, the vector table
 //! ```
 //!
@@ -34,6 +35,7 @@
 mod bytes;
 pub mod capture;
 pub mod cpu;
+pub mod decisions;
 mod excerpt;
 mod file;
 #[cfg(test)]
