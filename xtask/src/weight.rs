@@ -14,8 +14,8 @@ use crate::{Answer, target_folder, workspace};
 /// Each figure, what it is to come down to, and what it may be until then: lowered with each step, raised only by what a new
 /// capability needs.
 const LIMITS: [(&str, usize, usize); 6] = [
-    ("lines of code", 97_000, 121_400),
-    ("lines of tests", 40_000, 52_750),
+    ("lines of code", 97_000, 122_150),
+    ("lines of tests", 40_000, 53_000),
     ("commands", 15, 17),
     ("options", 70, 82),
     ("words for users", 26_000, 30_250),
