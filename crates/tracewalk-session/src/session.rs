@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracewalk::frame::Framing;
-use tracewalk::ids::{Address, ContextId};
+use tracewalk::ids::Address;
 use tracewalk::program::{Scope, ViewId};
 use tracewalk::source::PacketStream;
 use tracewalk::span::CaptureOffset;
@@ -250,18 +250,6 @@ impl Session {
     /// Whether the images of processes are visible only in their own contexts.
     fn leaves_out(&self) -> bool {
         self.capture.recorded.as_ref().is_some_and(|recorded| recorded.contexts.has_address_spaces())
-    }
-
-    /// The names of tasks that the capture or the caller states.
-    pub(crate) fn threads(&self) -> BTreeMap<Task, String> {
-        let recorded = self.capture.recorded.as_ref().map(|recorded| recorded.thread_names());
-        let recorded = recorded.into_iter().flatten().map(|(scope, name)| (Task::Context(scope), name));
-        let stated = self.request.stated.tasks.iter().flat_map(|(id, name)| {
-            let context = Scope { context_id: Some(ContextId(*id)), vmid: None };
-            [Task::Number(*id), Task::Context(context)].map(|task| (task, name.clone()))
-        });
-        let proven = self.task_names.iter().map(|(task, name)| (*task, name.clone()));
-        recorded.chain(stated).chain(proven).collect()
     }
 
     /// The parts of a source's program that are visible only in some contexts, each as a program of its own.

@@ -1,7 +1,7 @@
 //! Which tasks a source ran, by all evidence: call stacks, reports of a DWT, and values that the path proves. Other analyses can
 //! receive these tasks as if the trace had context IDs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::Path;
 
@@ -55,6 +55,18 @@ impl Session {
 }
 
 impl Session {
+    /// The names of tasks that the capture or the caller states, and those of proven tasks.
+    pub(crate) fn threads(&self) -> BTreeMap<Task, String> {
+        let recorded = self.capture.recorded.as_ref().map(|recorded| recorded.thread_names());
+        let recorded = recorded.into_iter().flatten().map(|(scope, name)| (Task::Context(scope), name));
+        let stated = self.request.stated.tasks.iter().flat_map(|(id, name)| {
+            let context = Scope { context_id: Some(ContextId(*id)), vmid: None };
+            [Task::Number(*id), Task::Context(context)].map(|task| (task, name.clone()))
+        });
+        let proven = self.task_names.iter().map(|(task, name)| (*task, name.clone()));
+        recorded.chain(stated).chain(proven).collect()
+    }
+
     /// The turns of a source's tasks; none unless the caller wants them from all evidence. Programs that are loaded from now on name
     /// the tasks.
     pub(crate) fn turns(&mut self, source: &Source, how: &Follow) -> Result<Turns, RunError> {
